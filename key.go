@@ -1,0 +1,66 @@
+package idem
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Key names one operation. Two calls with equal keys are the same operation, whoever makes them.
+//
+// The zero value is not a valid key: Type and ID must not be empty. Every part may hold any bytes;
+// stores never put a raw part where its bytes could change the meaning of something else.
+type Key struct {
+	Tenant string // separates the customers of one installation; empty: none
+	Type   string // the business type, or the action of a token, such as "order.create"
+	Scope  string // the subject that the key belongs to; empty: every subject of the tenant shares it
+	ID     string // the business key, the request id or the client-chosen key
+}
+
+// K is the key of a business operation without tenant or scope.
+func K(businessType, id string) Key { return Key{Type: businessType, ID: id} }
+
+// Digest is 43 characters of base64url over the length-prefixed parts. Lengths keep ("a","bc") and
+// ("ab","c") apart, and the alphabet has no braces, so it can stand inside a Redis hash tag.
+func (k Key) Digest() string { return Digest(k.Tenant, k.Type, k.Scope, k.ID) }
+
+// Column is the key as one readable column of a ledger, next to columns for tenant and type.
+// A scoped key reads "~scope~id"; parts that do not fit a column are replaced as Column describes.
+func (k Key) Column() string {
+	if k.Scope == "" {
+		return Column(k.ID)
+	}
+	return "~" + Column(k.Scope) + "~" + Column(k.ID)
+}
+
+// Digest is SHA-256 over the parts, each with its length in front, as base64url without padding.
+func Digest(parts ...string) string {
+	hash := sha256.New()
+	var length [8]byte
+	for _, part := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		hash.Write(length[:])
+		hash.Write([]byte(part))
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil))
+}
+
+// maxColumn keeps the primary key below the 2,704 bytes that a Postgres B-tree entry may have.
+const maxColumn = 512
+
+// Column makes any string fit a text column: as it is where it is at most 512 bytes of printable
+// UTF-8 without "~", otherwise "~" and the hexadecimal SHA-256. Postgres text takes neither NUL nor
+// broken UTF-8, and its index entries are bounded; distinct strings stay distinct.
+func Column(s string) string {
+	if len(s) <= maxColumn && utf8.ValidString(s) && strings.IndexFunc(s, unfitting) < 0 {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "~" + hex.EncodeToString(sum[:])
+}
+
+func unfitting(r rune) bool { return r == '~' || (!unicode.IsPrint(r) && r != ' ') }
