@@ -75,12 +75,13 @@ type Ledger interface {
 	Name() string
 
 	// Open returns the context for the work of a claim that is committed already, and the transaction behind it, which begins when the work
-	// first asks the store's package for it. limit bounds how long that transaction may stand idle.
+	// first asks the store's package for it. limit bounds how long that transaction may stand idle. The end of ctx does not end the
+	// transaction: only Complete and Rollback do.
 	Open(ctx context.Context, c Claim, limit time.Duration) (context.Context, Tx)
 
 	// ClaimTx is Claim inside a new transaction: claim, work and completion commit together or not at all. Another transaction
-	// that holds the same key makes it Busy at once or, where the back end has one writer, after waiting for as long as ctx allows. The context and
-	// the Tx are nil unless Won.
+	// that holds the same key makes it Busy at once or, where the back end has one writer, after waiting for as long as ctx allows. ctx bounds the
+	// claim only: the transaction outlives it. The context, with ctx's values, and the Tx are nil unless Won.
 	ClaimTx(ctx context.Context, q Request, limit time.Duration) (Answer, context.Context, Tx, error)
 
 	// Purge deletes up to limit finished records whose retention is over, oldest first, in one short transaction that waits for no lock.

@@ -1,0 +1,203 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// admit asks until the answer is not Busy, or the waiting time is over. Joining the flight before
+// asking makes sure that no finish in between goes unnoticed.
+func (v *visit) admit(ctx context.Context) (Answer, error) {
+	deadline := time.Now().Add(v.call.Wait)
+	for {
+		watch := v.flights.join(v.call.Key)
+		answer, probe, err := v.ask(ctx)
+		if err != nil || answer.Outcome != Busy || !time.Now().Before(deadline) {
+			watch.leave()
+			return answer, err
+		}
+		err = watch.wait(ctx, deadline, probe)
+		watch.leave()
+		if err != nil {
+			return answer, err
+		}
+	}
+}
+
+// ask goes once through the stores. With Busy comes the probe that tells when asking again is worth it.
+func (v *visit) ask(ctx context.Context) (Answer, probe, error) {
+	if v.lookOnly {
+		return v.look(ctx)
+	}
+	if v.guardsEntrance() && v.entrance == nil {
+		answer, probe, settled, err := v.askEntrance(ctx)
+		if settled || err != nil {
+			return answer, probe, err
+		}
+	}
+	return v.askLedger(ctx)
+}
+
+// guardsEntrance: with a token, and for every key where there is no ledger.
+func (v *visit) guardsEntrance() bool {
+	return v.store != nil && (v.call.TokenID != "" || v.ledger == nil)
+}
+
+// entranceRequest asks for the entrance's record: that of the token, or of the key itself.
+func (v *visit) entranceRequest() Request {
+	q := v.call.Request
+	if v.call.TokenID != "" {
+		q.Key, q.Retention = v.call.Entrance, max(v.call.EntranceFor, q.Lease)
+	}
+	return q
+}
+
+// askEntrance asks the entrance store. It is settled where the entrance may answer by itself: always without a ledger, and with one
+// for a kept success and for a running call that the ledger does not contradict.
+func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
+	v.asked = time.Now()
+	q := v.entranceRequest()
+	answer, err := v.spend(ctx, q)
+	if v.ledger == nil {
+		return answer, v.probe(v.store, q), true, unavailable(ctx, err)
+	}
+	switch {
+	case ctx.Err() != nil, errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid):
+		return answer, nil, true, unavailable(ctx, err)
+	case err != nil: // the entrance is away; the ledger decides alone
+		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: err})
+		return answer, nil, false, nil
+	}
+	switch answer.Outcome {
+	case Won:
+		v.entrance = &answer.Claim
+		return answer, nil, false, nil
+	case Done:
+		return answer, nil, answer.Record.Result.Kept, nil
+	case Mismatch:
+		return answer, nil, answer.Record.State == Succeeded, nil
+	case Busy:
+		return v.secondOpinion(ctx, answer)
+	case Foreign, Withdrawn, Unknown:
+	}
+	return answer, nil, false, nil
+}
+
+func (v *visit) spend(ctx context.Context, q Request) (Answer, error) {
+	if v.call.TokenID == "" {
+		return v.store.Claim(ctx, q)
+	}
+	return v.store.Spend(ctx, v.call.TokenID, q)
+}
+
+// secondOpinion reads the ledger where the entrance says that the first still runs: it may have
+// answered and died before it told the entrance, or have died with its lease run out there.
+func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, probe, bool, error) {
+	record, err := v.ledger.Lookup(ctx, v.call.Request)
+	if errors.Is(err, ErrNotFound) {
+		return entrance, v.probe(v.store, v.entranceRequest()), true, nil
+	}
+	if err != nil {
+		return Answer{}, nil, true, unavailable(ctx, err)
+	}
+	answer := v.judge(record)
+	switch answer.Outcome {
+	case Busy:
+		return answer, v.probe(v.ledger, v.call.Request), true, nil
+	case Done:
+		v.repair(ctx, answer.Record)
+		return answer, nil, true, nil
+	case Won, Mismatch, Foreign, Withdrawn, Unknown:
+	}
+	return answer, nil, false, nil
+}
+
+func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
+	v.asked = time.Now()
+	var answer Answer
+	var err error
+	if v.call.SameTx {
+		answer, err = v.claimTx(ctx)
+	} else {
+		answer, err = v.ledger.Claim(ctx, v.call.Request)
+	}
+	if err != nil {
+		return Answer{}, nil, unavailable(ctx, err)
+	}
+	if answer.Outcome == Done && v.guardsEntrance() {
+		v.repair(ctx, answer.Record)
+	}
+	return answer, v.probe(v.ledger, v.call.Request), nil
+}
+
+// claimTx bounds the claim itself by the waiting time - a back end with one writer waits inside -
+// but not the transaction, which is the work's.
+func (v *visit) claimTx(ctx context.Context) (Answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, max(v.call.Wait, minClaimWait))
+	defer cancel()
+	answer, txctx, tx, err := v.ledger.ClaimTx(bounded, v.call.Request, v.call.Limit)
+	if err == nil && answer.Outcome == Won {
+		v.txctx, v.tx = txctx, tx
+	}
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return Answer{Outcome: Busy}, nil
+	}
+	return answer, err
+}
+
+// minClaimWait lets a same-transaction call that must not wait still reach its database.
+const minClaimWait = 2 * time.Second
+
+// look answers from what stands, claiming nothing. Won then means: there is nothing to replay.
+func (v *visit) look(ctx context.Context) (Answer, probe, error) {
+	if v.guardsEntrance() {
+		q := v.entranceRequest()
+		record, err := v.store.Lookup(ctx, q)
+		answer := v.judgeAs(q, record, err)
+		switch {
+		case v.ledger == nil && err != nil && !errors.Is(err, ErrNotFound):
+			return Answer{}, nil, unavailable(ctx, err)
+		case v.ledger == nil && answer.Outcome == Won:
+			return Answer{}, nil, v.nothingStands()
+		case v.ledger == nil, answer.Outcome == Done && answer.Record.Result.Kept:
+			return answer, v.probe(v.store, q), nil
+		}
+	}
+	record, err := v.ledger.Lookup(ctx, v.call.Request)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Answer{}, nil, unavailable(ctx, err)
+	}
+	answer := v.judgeAs(v.call.Request, record, err)
+	if answer.Outcome == Won {
+		return Answer{}, nil, v.nothingStands()
+	}
+	return answer, v.probe(v.ledger, v.call.Request), nil
+}
+
+// nothingStands: an expired token has nothing to show; a lost claim had no winner with a result.
+func (v *visit) nothingStands() error {
+	if v.call.LookOnly {
+		return ErrTokenExpired
+	}
+	return ErrClaimLost
+}
+
+func (v *visit) judge(r Record) Answer { return v.judgeAs(v.call.Request, r, nil) }
+
+// judgeAs applies Judge to a record that was looked up under q.
+func (v *visit) judgeAs(q Request, r Record, err error) Answer {
+	var byKey, byRequestID *Record
+	switch {
+	case err != nil:
+	case r.Key == q.Key:
+		byKey = &r
+	default:
+		byRequestID = &r
+	}
+	answer := Answer{Outcome: Judge(q, byKey, byRequestID), Record: r}
+	if answer.Outcome == Foreign {
+		answer.Record = Record{}
+	}
+	return answer
+}

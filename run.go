@@ -1,0 +1,167 @@
+package idem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// finishLimit bounds the writes after the work: they must not hang on a store that is away, and the work's own
+// time may be over.
+const finishLimit = 10 * time.Second
+
+// run executes the work under a claim that this call won. From here on the caller's context cancels nothing.
+func (v *visit) run(ctx context.Context, claim Claim, work Work) (Reply, error) {
+	detached := context.WithoutCancel(ctx)
+	limited, cancel := context.WithTimeout(detached, v.call.Limit)
+	defer cancel()
+	leased, lose := context.WithCancelCause(limited)
+	defer lose(context.Canceled)
+	holds := v.hold(detached, claim, lose)
+	defer holds.stop()
+
+	if reply, settled, err := v.resolve(leased, claim, holds); settled {
+		return reply, err
+	}
+	workctx, tx := v.open(leased, claim)
+	returned := false
+	defer func() {
+		if !returned { // a panic, or runtime.Goexit: it goes on after the release
+			v.undo(detached, claim, tx, Ending{State: Failed, Reason: "the work panicked"})
+		}
+	}()
+	ending := work(withClaim(workctx, claim))
+	returned = true
+	holds.stop()
+
+	if ending.State != Succeeded {
+		v.undo(detached, claim, tx, ending)
+		return Reply{Ending: ending, Attempt: claim.Attempt, Claim: &claim}, nil
+	}
+	err := v.complete(detached, claim, tx, ending.Result)
+	switch {
+	case err == nil:
+		return Reply{Ending: ending, Attempt: claim.Attempt, Claim: &claim}, nil
+	case errors.Is(err, ErrClaimLost):
+		return v.lost(ctx, claim)
+	}
+	v.undoUnknown(detached, claim, err)
+	return Reply{Attempt: claim.Attempt, Claim: &claim}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// open prepares the transaction that the work may write in; nil without a ledger.
+func (v *visit) open(ctx context.Context, claim Claim) (context.Context, Tx) {
+	switch {
+	case v.tx != nil:
+		return joinContext{Context: ctx, values: v.txctx}, v.tx
+	case v.ledger != nil:
+		return v.ledger.Open(ctx, claim, v.call.Limit)
+	}
+	return ctx, nil
+}
+
+// joinContext ends with the work's context and also has the values of the transaction's.
+type joinContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c joinContext) Value(key any) any {
+	if value := c.values.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}
+
+// complete records the success where it is decided. The entrance behind a ledger learns of it after the answer.
+func (v *visit) complete(ctx context.Context, claim Claim, tx Tx, result Result) error {
+	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	defer cancel()
+	if tx == nil {
+		err := v.store.Complete(bounded, claim, result)
+		v.flights.wake(v.call.Key)
+		return err
+	}
+	if err := tx.Complete(bounded, result); err != nil {
+		return err
+	}
+	v.behind(ctx, func(ctx context.Context) {
+		v.restore(ctx, claim.Attempt, result)
+		v.flights.wake(v.call.Key)
+	})
+	return nil
+}
+
+// undo ends a claim without success, the entrance too, before the answer: the corrected payload may follow at once.
+func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) {
+	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	defer cancel()
+	var err error
+	if tx != nil {
+		err = tx.Rollback(bounded)
+	}
+	switch {
+	case v.tx != nil: // the rollback took the claim with it
+	case v.ledger != nil:
+		err = errors.Join(err, v.ledger.Release(bounded, claim, ending.State, ending.Reason))
+	default:
+		err = errors.Join(err, v.store.Release(bounded, claim, ending.State, ending.Reason))
+	}
+	if err != nil {
+		v.observe(ctx, Event{Kind: ReleaseFailed, Type: claim.Key.Type, Attempt: claim.Attempt, Err: err})
+	}
+	v.freeEntrance(bounded)
+	v.flights.wake(v.call.Key)
+}
+
+// undoUnknown: the work succeeded and its record did not. The payload stays bound, whoever comes next finds out.
+func (v *visit) undoUnknown(ctx context.Context, claim Claim, cause error) {
+	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	defer cancel()
+	v.observe(ctx, Event{Kind: OutcomeLost, Type: claim.Key.Type, Attempt: claim.Attempt, Err: cause})
+	if v.ledger != nil && v.tx == nil {
+		_ = v.ledger.Release(bounded, claim, Processing, "its result could not be recorded")
+	}
+	v.freeEntrance(bounded)
+	v.flights.wake(v.call.Key)
+}
+
+// lost: somebody took the claim over while the work ran. Its writes are rolled back; the answer is the winner's.
+func (v *visit) lost(ctx context.Context, claim Claim) (Reply, error) {
+	v.observe(ctx, Event{Kind: ClaimLost, Type: claim.Key.Type, Attempt: claim.Attempt, Err: ErrClaimLost})
+	v.freeEntrance(context.WithoutCancel(ctx))
+	v.lookOnly = true
+	answer, err := v.admit(ctx)
+	if err != nil {
+		return Reply{Claim: &claim}, err
+	}
+	r, err := reply(answer)
+	r.Claim = &claim
+	return r, err
+}
+
+// resolve asks what became of an earlier attempt, before there is another.
+func (v *visit) resolve(ctx context.Context, claim Claim, holds holds) (Reply, bool, error) {
+	if v.call.Resolve == nil || claim.Attempt == 1 {
+		return Reply{}, false, nil
+	}
+	ending, err := v.call.Resolve(withClaim(ctx, claim), claim)
+	if err == nil && ending.State == Failed {
+		return Reply{}, false, nil
+	}
+	holds.stop()
+	detached := context.WithoutCancel(ctx)
+	switch {
+	case err == nil && ending.State == Succeeded:
+		_, tx := v.open(detached, claim)
+		if err = v.complete(detached, claim, tx, ending.Result); err == nil {
+			return Reply{Ending: ending, Replayed: true, Attempt: claim.Attempt}, true, nil
+		}
+	case err == nil && ending.State == Cancelled:
+		v.undo(detached, claim, nil, ending)
+		return Reply{}, true, ErrCancelled
+	}
+	v.undo(detached, claim, nil, Ending{State: Processing, Reason: "the resolver could not say"})
+	return Reply{}, true, fmt.Errorf("%w: the resolver could not say what became of attempt %d: %w", ErrUnavailable, claim.Attempt-1, err)
+}
