@@ -1,0 +1,53 @@
+package pgstore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/idemkit/idem"
+)
+
+// Extend renews leases with one statement, on a connection of its own: while the work has all connections of the pool, its leases must not run out.
+// A row that somebody is writing at this moment is left to the next renewal; it counts as neither renewed nor lost.
+func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, err error) {
+	if len(claims) == 0 {
+		return nil, ctx.Err()
+	}
+	arguments := extendArguments(claims)
+	err = s.renewals.use(ctx, func(conn *pgx.Conn) error {
+		lost = lost[:0]
+		return transactOn(ctx, conn, func(b *pgx.Batch) {
+			b.Queue(s.sql.extend, arguments...).Query(positions(&lost))
+		})
+	})
+	if err != nil {
+		return nil, failed(ctx, "extend", err)
+	}
+	return lost, nil
+}
+
+func extendArguments(claims []idem.Claim) []any {
+	n := len(claims)
+	tenants, types, keys, owners := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	attempts, leases := make([]int32, n), make([]int64, n)
+	for i, c := range claims {
+		tenants[i], types[i], keys[i] = columns(c.Key)
+		owners[i], attempts[i], leases[i] = idem.Column(c.Owner), int32(c.Attempt), microseconds(c.Lease)
+	}
+	return []any{tenants, types, keys, owners, attempts, leases}
+}
+
+// positions collects WITH ORDINALITY's numbers, which count from 1, as indexes.
+func positions(indexes *[]int) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			var position int
+			if err := rows.Scan(&position); err != nil {
+				return err
+			}
+			*indexes = append(*indexes, position-1)
+		}
+		return rows.Err()
+	}
+}

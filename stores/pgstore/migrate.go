@@ -1,0 +1,169 @@
+package pgstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const createSchema = `CREATE SCHEMA IF NOT EXISTS {{schema}}`
+
+// SQL is what Migrate would run on an empty database, for other tools. It may be run again: it only makes what is not there.
+// idem.ErrInvalid where the options cannot name a table.
+func SQL(options Options) (string, error) {
+	chosen, err := options.names()
+	if err != nil {
+		return "", err
+	}
+	text := chosen.render(createSchema) + ";\n"
+	files, err := scripts()
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		text += "\n" + chosen.render(file.text)
+	}
+	return text, nil
+}
+
+// Migrate makes the schema where there is none, and brings the table up to this version. Migrations only add. Any number of processes may
+// call it at once; one works, the others wait, by a transaction's advisory lock, which PgBouncer in transaction mode lets through. It uses two connections of its own, made as the pool makes them.
+// Which migrations ran is kept in the table named by the options with "_migration" behind it.
+func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
+	chosen, err := options.names()
+	if err != nil {
+		return err
+	}
+	db := openDB(pool)
+	defer db.Close()
+	provider, err := chosen.provider(db)
+	if err != nil {
+		return fmt.Errorf("pgstore: migrate: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return failed(ctx, "migrate", err)
+	}
+	return nil
+}
+
+// openDB does not use the pool itself: with one connection it could never hold the lock and migrate.
+func openDB(pool *pgxpool.Pool) *sql.DB {
+	config := pool.Config()
+	var options []stdlib.OptionOpenDB
+	if config.BeforeConnect != nil {
+		options = append(options, stdlib.OptionBeforeConnect(config.BeforeConnect))
+	}
+	if config.AfterConnect != nil {
+		options = append(options, stdlib.OptionAfterConnect(config.AfterConnect))
+	}
+	return stdlib.OpenDB(*config.ConnConfig, options...)
+}
+
+func (n names) provider(db *sql.DB) (*goose.Provider, error) {
+	files, err := scripts()
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]*goose.Migration, len(files))
+	for i, file := range files {
+		statement := n.render(file.text)
+		steps[i] = goose.NewGoMigration(file.version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, statement)
+			return err
+		}}, nil)
+	}
+	store, err := database.NewStore(database.DialectPostgres, n.migrations())
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectCustom, db, nil, goose.WithStore(history{Store: store, names: n}), goose.WithGoMigrations(steps...),
+		goose.WithDisableGlobalRegistry(true), goose.WithLocker(&gate{names: n}), goose.WithLogger(goose.NopLogger()))
+}
+
+// script is one migration, its version the number that its file's name begins with.
+type script struct {
+	version int64
+	text    string
+}
+
+// scripts are in the order of their versions, as fs.Glob sorts names whose numbers have equal lengths.
+func scripts() ([]script, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]script, len(files))
+	for i, file := range files {
+		number, _, _ := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", file, err)
+		}
+		text, err := migrations.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = script{version: version, text: string(text)}
+	}
+	return all, nil
+}
+
+// history is goose's table of migrations under a quoted name, which goose itself cannot look up.
+type history struct {
+	database.Store
+	names names
+}
+
+func (h history) TableExists(ctx context.Context, db database.DBTxConn) (bool, error) {
+	var exists bool
+	err := db.QueryRowContext(ctx, `SELECT to_regclass($1::text) IS NOT NULL`, h.names.migrations()).Scan(&exists)
+	return exists, err
+}
+
+// gate lets one process at a time migrate. It holds a transaction because a session's lock does not survive PgBouncer's transaction mode.
+type gate struct {
+	names names
+	tx    *sql.Tx
+}
+
+// Lock also makes the schema, which must be there before goose's own table. It asks first: IF NOT EXISTS wants the right to create even where nothing is to be made.
+func (g *gate) Lock(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	g.tx = tx
+	if err := g.enter(ctx, db); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	return nil
+}
+
+func (g *gate) enter(ctx context.Context, db *sql.DB) error {
+	if _, err := g.tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, lockNumber("migrate", g.names.quoted())); err != nil {
+		return err
+	}
+	var exists bool
+	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1::text)`, g.names.schema).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = db.ExecContext(ctx, g.names.render(createSchema))
+	return err
+}
+
+// Unlock lets the next process in. The transaction has written nothing.
+func (g *gate) Unlock(context.Context, *sql.DB) error { return g.tx.Rollback() }

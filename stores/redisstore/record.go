@@ -1,0 +1,48 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/idemkit/idem"
+)
+
+// record reads what describe in record.lua returns.
+func record(key idem.Key, f []string) (idem.Record, error) {
+	if len(f) != 10 {
+		return idem.Record{}, unexpected(f)
+	}
+	attempt, badAttempt := strconv.Atoi(f[1])
+	left, badLease := strconv.ParseInt(f[6], 10, 64)
+	status, badStatus := strconv.Atoi(f[7])
+	if err := errors.Join(badAttempt, badLease, badStatus); err != nil {
+		return idem.Record{}, fmt.Errorf("redisstore: a record's number: %w", err)
+	}
+	found := idem.Record{
+		Key: key, State: idem.State(f[0]), Attempt: attempt, Owner: f[2], Subject: f[3], RequestID: f[4],
+		Fingerprint: bytesOf(f[5]), LeaseLeft: time.Duration(left) * time.Microsecond,
+	}
+	if found.State != idem.Succeeded {
+		return found, nil
+	}
+	found.Result.Status = status
+	if f[8] == "" {
+		return found, nil
+	}
+	header, body, err := decode(f[9])
+	if err != nil {
+		return idem.Record{}, err
+	}
+	found.Result = idem.Result{Status: status, Header: header, Body: body, Kept: true}
+	return found, nil
+}
+
+// bytesOf gives nil for what there is not.
+func bytesOf(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}

@@ -1,0 +1,121 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/idemkit/idem"
+)
+
+// reader is what rows are read from: the handle, beside the writer, or the write transaction.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// row is one line of the table.
+type row struct {
+	bizKey        string
+	format        int
+	state         idem.State
+	attempt       int
+	owner         sql.NullString
+	subject       string
+	requestID     sql.NullString
+	fingerprint   []byte
+	resultStatus  sql.NullInt64
+	resultHeaders sql.NullString
+	resultBody    []byte
+	resultUntil   sql.NullInt64
+	leaseUntil    sql.NullInt64
+}
+
+// found are the rows that decide about a request; nil where there is none.
+type found struct{ byKey, byRequestID *row }
+
+func (s *Store) find(ctx context.Context, from reader, q idem.Request) (found, error) {
+	key := q.Key.Column()
+	rows, err := from.QueryContext(ctx, s.sql.find, intention(q)...)
+	if err != nil {
+		return found{}, ended(ctx, err)
+	}
+	defer rows.Close()
+	var f found
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return found{}, ended(ctx, err)
+		}
+		if r.bizKey == key {
+			f.byKey = r
+		} else {
+			f.byRequestID = r
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return found{}, ended(ctx, err)
+	}
+	return f, nil
+}
+
+func scan(rows *sql.Rows) (*row, error) {
+	r := new(row)
+	return r, rows.Scan(&r.bizKey, &r.format, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+		&r.resultStatus, &r.resultHeaders, &r.resultBody, &r.resultUntil, &r.leaseUntil)
+}
+
+// heldBy reports whether the row, whatever its state, bears the claim's fence.
+func (r *row) heldBy(c idem.Claim) bool {
+	return r.owner.Valid && r.owner.String == idem.Column(c.Owner) && r.attempt == c.Attempt
+}
+
+// fence names the row's claim; tenant and type are those that it was asked for by.
+func (r *row) fence(asked idem.Key) fence {
+	return fence{
+		tenant: idem.Column(asked.Tenant), bizType: idem.Column(asked.Type), bizKey: r.bizKey,
+		owner: r.owner.String, attempt: r.attempt,
+	}
+}
+
+// record is the row as the request's caller knows it. ErrFormat when a newer version wrote it.
+func (s *Store) record(r *row, q idem.Request) (idem.Record, error) {
+	if r.format > idem.Format {
+		return idem.Record{}, fmt.Errorf("%w: %d in the ledger, %d known", idem.ErrFormat, r.format, idem.Format)
+	}
+	seen := idem.Record{
+		Key: keyOf(r.bizKey, q.Key), State: r.state, Attempt: r.attempt,
+		Owner:       given(r.owner.String, q.Owner),
+		Subject:     given(r.subject, q.Subject),
+		RequestID:   given(r.requestID.String, q.RequestID),
+		Fingerprint: r.fingerprint,
+	}
+	now := s.now()
+	switch r.state {
+	case idem.Processing:
+		seen.LeaseLeft = time.Duration(r.leaseUntil.Int64-now.UnixMicro()) * time.Microsecond
+		if seen.LeaseLeft <= 0 && r.owner.Valid && s.gate.keeps(r.fence(q.Key)) {
+			seen.LeaseLeft = idem.MinLease
+		}
+	case idem.Succeeded:
+		result, err := r.result(now)
+		if err != nil {
+			return idem.Record{}, err
+		}
+		seen.Result = result
+	}
+	return seen, nil
+}
+
+func (r *row) result(now time.Time) (idem.Result, error) {
+	result := idem.Result{Status: int(r.resultStatus.Int64)}
+	if !r.resultHeaders.Valid || (r.resultUntil.Valid && r.resultUntil.Int64 <= now.UnixMicro()) {
+		return result, nil
+	}
+	header, err := decodeHeader(r.resultHeaders.String)
+	if err != nil {
+		return result, fmt.Errorf("sqlitestore: the kept header of %q: %w", r.bizKey, err)
+	}
+	result.Header, result.Body, result.Kept = header, r.resultBody, true
+	return result, nil
+}

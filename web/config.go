@@ -1,0 +1,124 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/idemkit/idem"
+	"github.com/idemkit/idem/templates"
+	"github.com/idemkit/idem/tokens"
+)
+
+// Config is what a guard is made from. At least a store or a ledger is needed.
+type Config struct {
+	// Tokens signs and verifies. Nil: this guard has key-guarded routes only.
+	Tokens *tokens.Issuer
+	// Store guards the entrance. Nil: the ledger does all of it, one round trip to it a call.
+	Store idem.TokenStore
+	// Ledger decides. Nil: what the store forgets can run again, and what it does not know is refused.
+	Ledger idem.Ledger
+
+	// Subject tells whose request it is, such as the owner of the session; it is called once a request, after the application's own
+	// authentication. Empty: nobody is logged in, and tokens are bound to the browser by a cookie. Nil: always by the cookie.
+	Subject func(*http.Request) string
+	// Tenant separates the customers of one installation. Nil: there is one.
+	Tenant func(*http.Request) string
+
+	// ErrorPage puts the content of a refusal, HTML, into the application's own layout. Nil: a plain page of the kit's own.
+	ErrorPage func(r *http.Request, p Problem, content templ.Component) templ.Component
+	// Messages adds languages, or changes what the kit says in one: by language tag, such as "de" or "zh-Hant", then by code.
+	// Languages without a text for a code fall back to English.
+	Messages map[string]Messages
+	// Labels are the words around a refusal on a page, by the same tags. Languages without them have the English ones.
+	Labels map[string]templates.Texts
+
+	// Prefix is where Routes is mounted, as a problem's type, the components and the browser client name it. Default "/idem".
+	Prefix string
+	// TLS says that browsers see HTTPS although this process does not: TLS ends in front of it.
+	TLS bool
+	// Origins may use guarded routes and the token service from other origins' pages, such as "https://shop.example". Default: none.
+	Origins []string
+	// RequestIDHeader carries the request id in requests and answers. Default "Idempotent-Request-Id".
+	RequestIDHeader string
+
+	// Lease is how long a claim stands without renewal; it is renewed every third while work goes on. Default 15 s, at least 1 ms.
+	Lease time.Duration
+	// Wait is how long a duplicate waits for the first. Default 10 s; negative: not at all.
+	Wait time.Duration
+	// Limit is how long a handler's context lives. Default 30 s.
+	Limit time.Duration
+	// Retention is how long key and fingerprint are kept after the last change. Default 720 h, at least the life of a token.
+	Retention time.Duration
+	// ResultRetention is how long a result's headers and body are kept. Default 24 h; a redirect's, which has no body, for the Retention.
+	ResultRetention time.Duration
+	// BodyLimit is the largest request body in bytes. Default 10 MiB.
+	BodyLimit int64
+	// ResponseLimit is the largest answer in bytes that is kept and replayed; larger ones go through. Default 256 KiB.
+	ResponseLimit int
+
+	// TokenLimit is asked before the token service signs n tokens; a positive duration refuses, and is what Retry-After says. Nil: no limit.
+	// subject is the digest that the tokens would be bound to, and empty for a browser that has no cookie yet.
+	TokenLimit func(r *http.Request, subject string, n int) time.Duration
+
+	// PurgeEvery is the pause between rounds of Run. Default 10 min.
+	PurgeEvery time.Duration
+
+	// Observe sees every event of the engine. It must be quick. Nil: nobody looks.
+	Observe func(context.Context, idem.Event)
+	// Logger gets what users are not shown. It never gets tokens, keys or payloads. Default slog.Default().
+	Logger *slog.Logger
+}
+
+// Defaults of Config, as the contract gives them.
+const (
+	DefaultPrefix          = "/idem"
+	DefaultRequestIDHeader = "Idempotent-Request-Id"
+	DefaultBodyLimit       = 10 << 20
+	DefaultResponseLimit   = 256 << 10
+)
+
+func orElse[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = orElse(c.Prefix, DefaultPrefix)
+	c.RequestIDHeader = http.CanonicalHeaderKey(orElse(c.RequestIDHeader, DefaultRequestIDHeader))
+	c.Lease = orElse(c.Lease, idem.DefaultLease)
+	c.Wait = max(orElse(c.Wait, idem.DefaultWait), 0)
+	c.Limit = orElse(c.Limit, idem.DefaultLimit)
+	c.Retention = orElse(c.Retention, idem.DefaultRetention)
+	c.ResultRetention = orElse(c.ResultRetention, idem.DefaultResultRetention)
+	c.BodyLimit = orElse(c.BodyLimit, DefaultBodyLimit)
+	c.ResponseLimit = orElse(c.ResponseLimit, DefaultResponseLimit)
+	c.Logger = orElse(c.Logger, slog.Default())
+	return c
+}
+
+// validate is called with the defaults set.
+func (c Config) validate() error {
+	switch {
+	case c.Store == nil && c.Ledger == nil:
+		return errors.New("web: a guard needs a Store, a Ledger, or both")
+	case c.Tokens != nil && c.Retention < c.Tokens.TTL():
+		return fmt.Errorf("web: Retention %v is below the life of a token, %v: a spent token would be taken for a fresh one", c.Retention, c.Tokens.TTL())
+	case c.Lease < idem.MinLease, c.Limit < idem.MinLease, c.Retention < c.Lease, c.ResultRetention < 0:
+		return fmt.Errorf("web: Lease %v and Limit %v must be at least %v, Retention %v at least the lease, ResultRetention %v not negative",
+			c.Lease, c.Limit, idem.MinLease, c.Retention, c.ResultRetention)
+	case c.BodyLimit < 0, c.ResponseLimit < 0:
+		return errors.New("web: BodyLimit and ResponseLimit must not be negative")
+	case c.Prefix[0] != '/' || (len(c.Prefix) > 1 && c.Prefix[len(c.Prefix)-1] == '/'):
+		return fmt.Errorf("web: Prefix %q must begin with a slash and not end with one", c.Prefix)
+	}
+	return nil
+}

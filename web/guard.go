@@ -1,0 +1,114 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/idemkit/idem"
+	"github.com/idemkit/idem/templates"
+	"github.com/idemkit/idem/tokens"
+)
+
+// Guard is the middleware and the routes that go with it. It is safe for concurrent use.
+type Guard struct {
+	config  Config
+	engine  *idem.Engine
+	origins *http.CrossOriginProtection
+	texts   *texts
+	assets  templates.Assets
+}
+
+// New returns an error that names the field of the Config that is out of range.
+func New(c Config) (*Guard, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	g := &Guard{config: c, origins: http.NewCrossOriginProtection(), assets: templates.NewAssets(c.Prefix)}
+	for _, origin := range c.Origins {
+		if err := g.origins.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("web: Origins: %w", err)
+		}
+	}
+	texts, err := newTexts(c.Messages)
+	if err != nil {
+		return nil, err
+	}
+	g.texts = texts
+	g.engine, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Ledger: c.Ledger, Observe: g.observe})
+	return g, err
+}
+
+// Token guards a route with one-time tokens for the action: 1 to 128 characters of A-Z a-z 0-9 . _ and -. It panics where the
+// options contradict each other or the Config.
+func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.Handler {
+	if !tokens.ValidAction(action) {
+		panic("web: action " + action + ": must be 1 to 128 characters of A-Z a-z 0-9 . _ -")
+	}
+	rt := g.route(action, options)
+	rt.byToken = true
+	return rt.check().middleware
+}
+
+// Key guards a route with a key that the request names. It panics where the options contradict each other or the Config.
+func (g *Guard) Key(businessType string, key KeyFunc, options ...Option) func(http.Handler) http.Handler {
+	if businessType == "" || key.read == nil {
+		panic("web: a key-guarded route needs a business type and a KeyFunc")
+	}
+	rt := g.route(businessType, options)
+	rt.key = key
+	return rt.check().middleware
+}
+
+// Run keeps the ledger clean until the context ends, whose error it returns. Without a ledger it only waits.
+func (g *Guard) Run(ctx context.Context) error {
+	if g.config.Ledger == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	janitor := idem.Janitor{Ledger: g.config.Ledger, Every: g.config.PurgeEvery}
+	janitor.Observe = func(ctx context.Context, purged int, err error) {
+		if err != nil && ctx.Err() == nil {
+			g.config.Logger.WarnContext(ctx, "idem: purging the ledger failed", "purged", purged, "error", err)
+		}
+	}
+	return janitor.Run(ctx)
+}
+
+// Drain waits until what finishes behind the answers is written. Call it after the server's Shutdown.
+func (g *Guard) Drain(ctx context.Context) error { return g.engine.Drain(ctx) }
+
+// Status is what Check found.
+type Status struct {
+	State  string // "ok"; "degraded": the store is away, ledger-backed routes are served; "unavailable": what decides is away
+	Store  error  // nil: it answers, or there is none
+	Ledger error  // likewise
+}
+
+// Check asks both stores.
+func (g *Guard) Check(ctx context.Context) Status {
+	status := Status{State: "ok"}
+	if g.config.Store != nil {
+		status.Store = g.config.Store.Ping(ctx)
+	}
+	if g.config.Ledger != nil {
+		status.Ledger = g.config.Ledger.Ping(ctx)
+	}
+	switch {
+	case status.Ledger != nil, status.Store != nil && g.config.Ledger == nil:
+		status.State = "unavailable"
+	case status.Store != nil:
+		status.State = "degraded"
+	}
+	return status
+}
+
+func (g *Guard) observe(ctx context.Context, e idem.Event) {
+	if e.Kind != idem.Answered {
+		g.config.Logger.WarnContext(ctx, "idem: "+string(e.Kind), "type", e.Type, "attempt", e.Attempt, "error", e.Err)
+	}
+	if g.config.Observe != nil {
+		g.config.Observe(ctx, e)
+	}
+}

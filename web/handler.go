@@ -1,0 +1,174 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/idemkit/idem"
+)
+
+// middleware is every guarded route: judge, then act.
+func (rt *route) middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if safe(r.Method) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		rt.expose(w, r)
+		s := rt.submission(w, r)
+		defer s.close()
+		call, failure := s.judge()
+		if failure != nil {
+			s.refuse(failure)
+			return
+		}
+		s.execute(call, next)
+	})
+}
+
+// judge decides everything that can be decided without a store.
+func (s *submission) judge() (idem.Call, *refusal) {
+	steps := []func() *refusal{s.judgeOrigin, s.judgeCaller}
+	if s.byToken {
+		steps = append(steps, s.authenticate)
+	}
+	for _, step := range append(steps, s.read) {
+		if failure := step(); failure != nil {
+			return idem.Call{}, failure
+		}
+	}
+	return s.call()
+}
+
+func (s *submission) judgeOrigin() *refusal {
+	if s.r.ContentLength > s.bodyLimit {
+		return refuse(BodyTooLarge)
+	}
+	if err := s.origins.Check(s.r); err != nil {
+		return refuse(CrossOrigin).because(err)
+	}
+	return nil
+}
+
+func (s *submission) judgeCaller() *refusal {
+	if s.byToken {
+		if inURL(s.r) {
+			return refuse(TokenInURL)
+		}
+		s.caller = s.Guard.caller(s.r)
+		return nil
+	}
+	s.caller = s.keyCaller(s.r)
+	if s.caller.subject == "" && !s.anonymous {
+		return refuse(SubjectMissing)
+	}
+	return nil
+}
+
+// call is what the engine is asked: the identity of the request, and of the operation.
+func (s *submission) call() (idem.Call, *refusal) {
+	fingerprint, failure := s.fingerprint()
+	if failure != nil {
+		return idem.Call{}, failure
+	}
+	call := idem.Call{
+		Request: idem.Request{
+			Subject: s.caller.subject, Fingerprint: fingerprint, Shared: s.shared, Lease: s.lease, Retention: s.retention,
+		},
+		Wait: s.wait, Limit: s.limit, SameTx: s.sameTx, Resolve: s.resolver,
+	}
+	if s.byToken {
+		call.Key, call.Entrance = s.identity(), s.identity()
+		call.RequestID, call.TokenID, call.LookOnly = s.token.claims.RequestID, s.token.claims.ID, s.token.claims.Expired
+		call.EntranceFor = s.entranceFor(s.retention, s.keep)
+	}
+	if s.key.read == nil {
+		return call, nil
+	}
+	parts, failure := s.key.read(s)
+	if failure != nil {
+		return idem.Call{}, failure
+	}
+	call.Key = idem.Key{Tenant: s.caller.tenant, Type: s.businessType, ID: id(parts)}
+	if s.key.scoped {
+		call.Key.Scope = s.caller.subject
+	}
+	return call, nil
+}
+
+// execute lets the engine run the handler, or answer for it.
+func (s *submission) execute(call idem.Call, next http.Handler) {
+	rec := newRecorder(s.w, s.responseLimit)
+	reply, err := s.engine.Do(s.r.Context(), call, func(ctx context.Context) idem.Ending {
+		said := &verdict{}
+		ctx = context.WithValue(ctx, verdictKey{}, said)
+		if s.byToken {
+			ctx = s.embedding(ctx, rec, said)
+		}
+		s.run(rec, next, s.r.WithContext(ctx))
+		return s.ending(rec, said)
+	})
+	s.answer(rec, reply, err)
+}
+
+// embedding lets the answer embed tokens. A form of the same action that is shown again keeps its request id, unless the handler has said by then
+// that it succeeded: what follows a success is another intention.
+func (s *submission) embedding(ctx context.Context, rec *recorder, said *verdict) context.Context {
+	p := s.newPage(s.w, s.r, s.caller)
+	p.attach(rec)
+	p.current = func(action string) string {
+		if action != s.businessType || (said.state == "" && rec.status != 0 && rec.status < http.StatusBadRequest) {
+			return ""
+		}
+		return s.token.claims.RequestID
+	}
+	return p.in(ctx)
+}
+
+func (s *submission) run(rec *recorder, next http.Handler, r *http.Request) {
+	s.handed = s.hand(r)
+	next.ServeHTTP(rec, s.handed)
+	if err := rec.prepare(); err != nil {
+		s.unstored = err
+	}
+}
+
+// ending is the outcome by status, unless the handler overruled it.
+func (s *submission) ending(rec *recorder, said *verdict) idem.Ending {
+	status := rec.answered()
+	ending := idem.Ending{State: said.state, Reason: http.StatusText(status)}
+	if ending.State == "" {
+		ending.State = idem.Failed
+		if status < http.StatusBadRequest {
+			ending.State = idem.Succeeded
+		}
+	}
+	if ending.State == idem.Succeeded {
+		ending.Result = rec.result(s.cookies)
+		if !redirect(status) {
+			ending.Result.Keep = s.keep
+		}
+	}
+	return ending
+}
+
+// answer sends what came of it. Bytes that have left before a finish that failed cannot be taken back: the connection is.
+func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
+	switch {
+	case rec.left && (err != nil || reply.Replayed):
+		panic(http.ErrAbortHandler)
+	case err != nil && s.r.Context().Err() != nil && errors.Is(err, s.r.Context().Err()):
+		// the client left while it waited
+	case err != nil:
+		s.refuse(refused(reply, err))
+	case reply.Replayed:
+		replay(s.w, reply.Result)
+	case s.unstored != nil && reply.State != idem.Succeeded && !rec.left:
+		s.refuse(refuse(StoreUnavailable).because(s.unstored))
+	default:
+		if err := rec.finish(); err != nil && !rec.left {
+			s.refuse(refuse(StoreUnavailable).because(err))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+
+	"github.com/a-h/templ"
+
+	"github.com/idemkit/idem"
+	"github.com/idemkit/idem/templates"
+	"github.com/idemkit/idem/tokens"
+)
+
+// refuse answers a submission in the form that its client wants. A page keeps what the person had typed.
+func (s *submission) refuse(f *refusal) {
+	s.log(s.r, f)
+	p := s.problem(s.r, f, s.own, s.token.claims.RequestID)
+	if wanted(s.r) == asJSON {
+		s.writeJSON(s.w, s.r, p)
+		return
+	}
+	props := s.props(p)
+	s.tellFirst(&props, f)
+	again := s.newPage(s.w, s.r, s.caller)
+	props.Resubmit = s.resubmit(again, f.code)
+	body := s.render(s.r.WithContext(again.in(s.r.Context())), p, props)
+	if err := again.store(); err != nil || body == nil { // a form whose token is not stored would only be refused again
+		props.Resubmit = nil
+		body = s.render(s.r, p, props)
+	}
+	s.writeHTML(s.w, s.r, p, body)
+}
+
+func (g *Guard) props(p Problem) templates.ProblemProps {
+	labels, ok := g.config.Labels[p.Language]
+	if !ok {
+		labels = templates.TextsFor(p.Language)
+	}
+	return templates.ProblemProps{
+		Lang: p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
+		RetryAfter: p.RetryAfter, Texts: labels, Assets: g.assets,
+	}
+}
+
+// render puts a refusal into its page, or into a fragment for htmx; nil where a component of it failed.
+func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps) []byte {
+	content := templates.ProblemFragment(props)
+	var whole templ.Component
+	switch {
+	case wanted(r) == asFragment:
+		whole = content
+	case g.config.ErrorPage != nil:
+		whole = g.config.ErrorPage(r, p, content)
+	default:
+		whole = templates.ProblemPage(props)
+	}
+	var body bytes.Buffer
+	if err := whole.Render(r.Context(), &body); err != nil {
+		g.config.Logger.ErrorContext(r.Context(), "idem: the page of a refusal failed", "code", p.Code, "error", err)
+		return nil
+	}
+	return body.Bytes()
+}
+
+// writeHTML falls back to JSON where no page could be made.
+func (g *Guard) writeHTML(w http.ResponseWriter, r *http.Request, p Problem, body []byte) {
+	if body == nil {
+		g.writeJSON(w, r, p)
+		return
+	}
+	g.head(w, r, p, "text/html; charset=utf-8")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(body)
+}
+
+// tellFirst says of a changed payload what became of the first one, and links to it where that was a redirect.
+func (s *submission) tellFirst(props *templates.ProblemProps, f *refusal) {
+	if f.code != PayloadMismatch && f.code != AlreadyDone {
+		return
+	}
+	switch f.record.State {
+	case idem.Succeeded:
+		props.First = templates.FirstDone
+	case idem.Processing:
+		props.First = templates.FirstRunning
+	case idem.Failed, idem.Cancelled:
+	}
+	if !redirect(f.record.Result.Status) {
+		return
+	}
+	for _, line := range f.record.Result.Header {
+		if line[0] == "Location" {
+			props.FirstURL = line[1]
+		}
+	}
+}
+
+// resubmit is the form that a refusal offers; nil where sending again would not help, or where it is not certain that the person
+// meant to send this at all.
+func (s *submission) resubmit(again *page, code string) *templates.Resubmit {
+	if !s.byToken || !s.isForm() {
+		return nil
+	}
+	offer := &templates.Resubmit{URL: s.r.URL.RequestURI(), Enctype: s.mediaType}
+	offer.Token.Action = s.businessType
+	switch code {
+	case InProgress, StoreUnavailable, OutcomeUnknown, ClaimLost:
+		offer.Token.RequestID, offer.Token.Value = s.token.claims.RequestID, s.token.text
+	case TokenExpired:
+		offer.Token.RequestID = s.token.claims.RequestID
+	case TokenWrongSubject:
+		offer.Token.RequestID, offer.Confirm = s.token.claims.RequestID, true
+	case PayloadMismatch:
+		offer.New = true
+	case TokenMissing, TokenInvalid, TokenUsed, RequestIDMismatch, RequestIDInvalid:
+		offer.New, offer.Confirm = true, true
+	default:
+		return nil
+	}
+	if offer.Confirm && !sameOrigin(s.r) {
+		return nil
+	}
+	if offer.Token.Value == "" {
+		again.caller = s.introduce(s.w, s.r)
+		if offer.New {
+			offer.Token.RequestID = tokens.NewRequestID()
+		}
+	}
+	offer.Entries = s.entries()
+	return offer
+}
+
+// sameOrigin: the browser itself says so. Silence, which the guard lets pass, is not enough to offer somebody's submission to whoever is logged in now.
+func sameOrigin(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	return err == nil && origin.Host != "" && origin.Host == r.Host
+}
+
+// entries are what was typed, as far as it was read: nothing is spooled for a token that is not authentic.
+func (s *submission) entries() []templates.Entry {
+	if s.token.text != "" {
+		if failure := s.read(); failure != nil {
+			return nil
+		}
+	}
+	form, failure := s.fields()
+	if failure != nil {
+		return nil
+	}
+	var entries []templates.Entry
+	for _, text := range form.texts {
+		switch {
+		case text.name == tokenField, text.name == requestIDField:
+		case s.isSecret(text.name):
+			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.Secret})
+		case s.ignored[text.name]:
+			entries = append(entries, templates.Entry{Name: text.name, Value: text.value, Kind: templates.Hidden})
+		default:
+			entries = append(entries, templates.Entry{Name: text.name, Value: text.value})
+		}
+	}
+	for _, f := range form.files {
+		entries = append(entries, templates.Entry{Name: f.field, Kind: templates.File})
+	}
+	return entries
+}

@@ -1,0 +1,217 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// KeyFunc reads the key of an operation from a request. JSONKey, FormKey, PathKey, HeaderKey and KeyFrom make one, and Join puts
+// several together. The zero value reads nothing.
+type KeyFunc struct {
+	read   func(in *submission) ([]string, *refusal)
+	scoped bool // the key is the caller's own, not the tenant's
+}
+
+// JSONKey reads one or more scalars from a JSON body, by name or by dotted path. A string "1" and a number 1 are different keys;
+// objects, arrays, null, and a member that stands there twice (in whatever case: decoders differ in which one they take) are key_invalid.
+func JSONKey(paths ...string) KeyFunc {
+	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
+		body, failure := in.bytes()
+		if failure != nil {
+			return nil, failure
+		}
+		if !json.Valid(body) { // also bounds the depth, as gjson does not
+			return nil, refuse(KeyInvalid).with("the body is not one JSON value")
+		}
+		return each(paths, func(path string) (string, *refusal) { return jsonPart(gjson.ParseBytes(body), path) })
+	}}
+}
+
+func jsonPart(value gjson.Result, path string) (string, *refusal) {
+	for name := range strings.SplitSeq(path, ".") {
+		found := 0
+		var next gjson.Result
+		if value.IsObject() {
+			value.ForEach(func(key, member gjson.Result) bool {
+				if strings.EqualFold(key.Str, name) {
+					found++
+				}
+				if key.Str == name {
+					next = member
+				}
+				return true
+			})
+		}
+		switch {
+		case found > 1:
+			return "", refuse(KeyInvalid).with("the member " + quote(path) + " is repeated")
+		case !next.Exists():
+			return "", refuse(KeyMissing).with("the member " + quote(path) + " of the JSON body is missing")
+		}
+		value = next
+	}
+	switch value.Type {
+	case gjson.String:
+		return plain(value.Str, path)
+	case gjson.Number, gjson.True, gjson.False:
+		return value.Raw, nil
+	case gjson.Null, gjson.JSON:
+	}
+	return "", refuse(KeyInvalid).with("the member " + quote(path) + " must be a string, a number or a boolean")
+}
+
+// plain keeps a string readable, unless it could be taken for another type's JSON.
+func plain(s, path string) (string, *refusal) {
+	if strings.TrimSpace(s) == "" {
+		return "", refuse(KeyMissing).with("the member " + quote(path) + " of the JSON body is blank")
+	}
+	if s[0] == '"' || json.Valid([]byte(s)) {
+		return strconv.Quote(s), nil
+	}
+	return s, nil
+}
+
+// FormKey reads one or more fields of a form body.
+func FormKey(names ...string) KeyFunc {
+	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
+		fields, failure := in.fields()
+		if failure != nil {
+			return nil, failure
+		}
+		return each(names, func(name string) (string, *refusal) {
+			return single(fields.values(name), "the form field "+quote(name))
+		})
+	}}
+}
+
+// PathKey reads one or more parameters of the route's pattern, as net/http's and chi's routers set them.
+func PathKey(names ...string) KeyFunc {
+	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
+		return each(names, func(name string) (string, *refusal) {
+			return single([]string{in.r.PathValue(name)}, "the path parameter "+quote(name))
+		})
+	}}
+}
+
+// KeyFrom reads a key in the application's own way. An error is told to the caller as key_invalid; an empty key is key_missing.
+// The request's body must not be read.
+func KeyFrom(read func(*http.Request) (string, error)) KeyFunc {
+	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
+		key, err := read(in.r)
+		if err != nil {
+			return nil, refuse(KeyInvalid).with(err.Error())
+		}
+		part, failure := single([]string{key}, "the key")
+		return []string{part}, failure
+	}}
+}
+
+// HeaderKey reads a client-chosen key from a header, such as Idempotency-Key: 1 to 255 visible ASCII characters, as a quoted string
+// or bare; parameters are ignored. The key is the caller's own: equal keys of two subjects are two operations.
+func HeaderKey(name string) KeyFunc {
+	return KeyFunc{scoped: true, read: func(in *submission) ([]string, *refusal) {
+		lines := in.r.Header.Values(name)
+		if len(lines) > 1 {
+			return nil, refuse(KeyInvalid).with("the header " + name + " is repeated")
+		}
+		if len(lines) == 0 || strings.TrimSpace(lines[0]) == "" {
+			return nil, refuse(KeyMissing).with("the header " + name + " is missing")
+		}
+		key, ok := headerItem(strings.TrimSpace(lines[0]))
+		if !ok || len(key) > 255 {
+			return nil, refuse(KeyInvalid).with("the header " + name + " must be 1 to 255 visible ASCII characters, quoted or bare")
+		}
+		return []string{key}, nil
+	}}
+}
+
+// headerItem reads a structured-field string (RFC 9651, section 3.3.3), or a bare run of visible characters, up to parameters.
+func headerItem(line string) (string, bool) {
+	if line[0] != '"' {
+		key, _, _ := strings.Cut(line, ";")
+		key = strings.TrimRight(key, " \t")
+		return key, key != "" && visible(key) && !strings.Contains(key, `"`)
+	}
+	var key strings.Builder
+	for i := 1; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			rest := strings.TrimLeft(line[i+1:], " \t")
+			return key.String(), key.Len() > 0 && visible(key.String()) && (rest == "" || rest[0] == ';')
+		case c == '\\':
+			if i++; i == len(line) || (line[i] != '"' && line[i] != '\\') {
+				return "", false
+			}
+			key.WriteByte(line[i])
+		default:
+			key.WriteByte(c)
+		}
+	}
+	return "", false
+}
+
+func visible(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Join makes one key of several: Join(JSONKey("orderNo"), PathKey("shop")). It is the caller's own where one of them is.
+func Join(keys ...KeyFunc) KeyFunc {
+	joined := KeyFunc{read: func(in *submission) ([]string, *refusal) {
+		var all []string
+		for _, key := range keys {
+			parts, failure := key.read(in)
+			if failure != nil {
+				return nil, failure
+			}
+			all = append(all, parts...)
+		}
+		return all, nil
+	}}
+	for _, key := range keys {
+		joined.scoped = joined.scoped || key.scoped
+	}
+	return joined
+}
+
+// id is the parts as one string: alone as it is, several as a JSON array, so that ("a:b","c") and ("a","b:c") differ.
+func id(parts []string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	text, _ := json.Marshal(parts) // strings always marshal
+	return string(text)
+}
+
+func each(names []string, read func(string) (string, *refusal)) ([]string, *refusal) {
+	parts := make([]string, 0, len(names))
+	for _, name := range names {
+		part, failure := read(name)
+		if failure != nil {
+			return nil, failure
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+func single(values []string, what string) (string, *refusal) {
+	switch {
+	case len(values) > 1:
+		return "", refuse(KeyInvalid).with(what + " is repeated")
+	case len(values) == 0 || strings.TrimSpace(values[0]) == "":
+		return "", refuse(KeyMissing).with(what + " is missing")
+	}
+	return values[0], nil
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", s) }
