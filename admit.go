@@ -63,11 +63,11 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 		return answer, v.probe(v.store, q), true, unavailable(ctx, err)
 	}
 	switch {
-	case ctx.Err() != nil, errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid):
+	case errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid), err != nil && ctx.Err() != nil:
 		return answer, nil, true, unavailable(ctx, err)
-	case err != nil: // the entrance is away; the ledger decides alone
+	case err != nil:
 		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: err})
-		return answer, nil, false, nil
+		return answer, nil, false, nil //nolint:nilerr // the entrance is away; the ledger decides alone
 	}
 	switch answer.Outcome {
 	case Won:

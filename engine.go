@@ -126,7 +126,7 @@ type visit struct {
 func (e *Engine) visit(call Call) (*visit, error) {
 	call.Owner = NewOwner()
 	if e.ledger != nil {
-		call.Request.Ledger = e.ledger.Name()
+		call.Ledger = e.ledger.Name()
 	}
 	if call.EntranceFor == 0 {
 		call.EntranceFor = call.Retention
@@ -141,7 +141,7 @@ func (e *Engine) visit(call Call) (*visit, error) {
 	case call.SameTx && call.Resolve != nil:
 		return nil, fmt.Errorf("%w: a same-transaction call leaves nothing to resolve", ErrInvalid)
 	}
-	return &visit{Engine: e, call: call, lookOnly: call.LookOnly}, call.Request.Validate()
+	return &visit{Engine: e, call: call, lookOnly: call.LookOnly}, call.Validate()
 }
 
 func (v *visit) do(ctx context.Context, work Work) (Reply, error) {

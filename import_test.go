@@ -22,6 +22,7 @@ const module = "github.com/idemkit/idem"
 const (
 	amqp     = "github.com/rabbitmq/amqp091-go"
 	gjson    = "github.com/tidwall/gjson"
+	chromedp = "github.com/chromedp"
 	goleak   = "go.uber.org/goleak"
 	goose    = "github.com/pressly/goose/v3"
 	jwt      = "github.com/golang-jwt/jwt/v5"
@@ -64,8 +65,9 @@ func layout() []row {
 		{folder: "consumer/consumertest", packages: []string{"consumer"}},
 		{folder: "server", packages: library, modules: []string{anything}},
 		{folder: "cmd/idem", packages: slices.Concat(library, []string{"server"}), modules: []string{anything}},
-		{folder: "demo", packages: slices.Concat(library, []string{"server"}), modules: []string{anything}},
-		{folder: "e2e", packages: slices.Concat(library, []string{"server", "demo"}), modules: []string{anything}},
+		{folder: "demo", packages: slices.Concat(library, []string{"server", "demo/shop"}), modules: []string{anything}},
+		{folder: "demo/shop", packages: slices.Concat(library, []string{"server"}), modules: []string{anything}},
+		{folder: "e2e", packages: slices.Concat(library, []string{"server", "demo", "demo/shop"}), modules: []string{anything}},
 		{folder: "internal/testkit", packages: []string{anything}, modules: []string{anything}},
 	}
 }
@@ -74,7 +76,7 @@ func layout() []row {
 func inTests() row {
 	return row{
 		packages: []string{"stores/storetest", "consumer/consumertest", "internal/testkit", "stores/memstore"},
-		modules:  []string{goleak, rapid},
+		modules:  []string{goleak, rapid, chromedp, jwt},
 	}
 }
 

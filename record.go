@@ -55,14 +55,25 @@ const (
 	Unknown                      // entrance stores without a ledger: the token is not known
 )
 
-var outcomeNames = [...]string{"invalid", "won", "busy", "done", "mismatch", "foreign", "withdrawn", "unknown"}
-
 // String is the outcome's name in lower case.
 func (o Outcome) String() string {
-	if o < 1 || int(o) >= len(outcomeNames) {
-		return fmt.Sprintf("outcome(%d)", int(o))
+	switch o {
+	case Won:
+		return "won"
+	case Busy:
+		return "busy"
+	case Done:
+		return "done"
+	case Mismatch:
+		return "mismatch"
+	case Foreign:
+		return "foreign"
+	case Withdrawn:
+		return "withdrawn"
+	case Unknown:
+		return "unknown"
 	}
-	return outcomeNames[o]
+	return fmt.Sprintf("outcome(%d)", int(o))
 }
 
 // Result is the first answer of an operation, replayed to every duplicate.

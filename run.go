@@ -156,7 +156,9 @@ func (v *visit) resolve(ctx context.Context, claim Claim, holds holds) (Reply, b
 	case err == nil && ending.State == Succeeded:
 		_, tx := v.open(detached, claim)
 		if err = v.complete(detached, claim, tx, ending.Result); err == nil {
-			return Reply{Ending: ending, Replayed: true, Attempt: claim.Attempt}, true, nil
+			r, err := reply(Answer{Outcome: Done, Record: Record{State: Succeeded, Attempt: claim.Attempt, Result: ending.Result}})
+			r.Attempt = claim.Attempt
+			return r, true, err
 		}
 	case err == nil && ending.State == Cancelled:
 		v.undo(detached, claim, nil, ending)

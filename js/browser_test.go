@@ -21,7 +21,7 @@ import (
 )
 
 // policy is as strict as a page's can be: a violation breaks the test.
-const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'"
+const policy = "default-src 'none'; script-src 'self'; connect-src 'self'; form-action 'self'; frame-src 'self'; base-uri 'none'"
 
 // shop serves one page under /, the client, and counts what is posted to /post; its answers wait for release.
 type shop struct {
@@ -129,13 +129,15 @@ func open(t *testing.T, s *shop) context.Context {
 
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil {
+	if err := chromedp.Do(ctx, steps...); err != nil { // no time limit: the context of the first Do owns the browser
 		t.Fatal(err)
 	}
 }
 
 func eval[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%s: %v", expression, err)

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// go:embed fills package variables only. A string cannot be changed through what Load hands out.
+// A directive go:embed fills package variables only. A string cannot be changed through what Load hands out.
 //
 //go:embed idem-client.js
 var client string

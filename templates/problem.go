@@ -38,7 +38,7 @@ const (
 // Resubmit is a form with everything that the person had typed.
 type Resubmit struct {
 	URL     string     // path and query as they were sent
-	Enctype string     // as it was sent; another would be another payload
+	Enctype string     // the media type as it was sent, parameters are ignored; another would be another payload
 	Entries []Entry    // in the order in which they were sent
 	Token   TokenField // fresh: for the same request id or, where New, for a new one
 	New     bool       // a new submission, not the same one again; chooses the button's text
@@ -93,8 +93,10 @@ func (r Resubmit) visible() bool {
 	return false
 }
 
+// form leaves the boundary to the browser: with parameters it would not know the media type.
 func (r Resubmit) form() FormProps {
-	return FormProps{URL: local(r.URL), Enctype: r.Enctype, Class: "idem-form"}
+	enctype, _, _ := strings.Cut(r.Enctype, ";")
+	return FormProps{URL: local(r.URL), Enctype: strings.TrimSpace(enctype), Class: "idem-form"}
 }
 
 // local keeps a path that starts with two slashes on this host, where a browser would read a host name. The path

@@ -28,6 +28,7 @@ type submission struct {
 	caller    caller
 	token     permission
 	prefix    []byte        // what was read of the body to find the token
+	cut       bool          // there may be more behind it
 	body      *spool        // the whole of it
 	form      *fields       // of it, once asked for
 	handed    *http.Request // what the handler got
@@ -58,8 +59,8 @@ func (s *submission) isForm() bool { return s.mediaType == urlencoded || s.media
 // peek reads as much of a form as a token field may be in.
 func (s *submission) peek() *refusal {
 	var head bytes.Buffer
-	_, err := io.CopyN(&head, s.r.Body, maxTokenOffset)
-	s.prefix = head.Bytes()
+	_, err := io.CopyN(&head, s.r.Body, maxTokenOffset+1) // one more tells whether the field behind it ends there
+	s.prefix, s.cut = head.Bytes(), err == nil
 	return unreadable(err)
 }
 
@@ -110,8 +111,7 @@ func (s *submission) fields() (*fields, *refusal) {
 	case s.parsed:
 		s.form, err = parsedFields(s.r)
 	case s.body == nil:
-		s.form = readFields(s.mediaType, s.boundary, bytes.NewReader(s.prefix))
-		return s.form, nil
+		s.form = s.beginning()
 	default:
 		s.form = readFields(s.mediaType, s.boundary, s.body.reader())
 	}
@@ -119,6 +119,17 @@ func (s *submission) fields() (*fields, *refusal) {
 		return nil, refuse(StoreUnavailable).because(err)
 	}
 	return s.form, nil
+}
+
+// beginning is the form as far as it was read. A field that the cut goes through is not one of them.
+func (s *submission) beginning() *fields {
+	prefix := s.prefix
+	if s.cut && s.mediaType == urlencoded {
+		prefix = prefix[:bytes.LastIndexByte(prefix, '&')+1]
+	}
+	form := readFields(s.mediaType, s.boundary, bytes.NewReader(prefix))
+	form.whole = form.whole && !s.cut
+	return form
 }
 
 // hand prepares the request that the handler gets: body and forms as if untouched.

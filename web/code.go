@@ -61,20 +61,25 @@ func statusOf(code string) int {
 	return 0
 }
 
-// codes is the one place where an error of the engine becomes a code.
-var codes = []struct {
+// meaning is an error of the engine and its code.
+type meaning struct {
 	err  error
 	code string
-}{
-	{idem.ErrInProgress, InProgress},
-	{idem.ErrPayloadMismatch, PayloadMismatch},
-	{idem.ErrKeyTaken, KeyTaken},
-	{idem.ErrCancelled, Cancelled},
-	{idem.ErrAlreadyDone, AlreadyDone},
-	{idem.ErrTokenUsed, TokenUsed},
-	{idem.ErrTokenExpired, TokenExpired},
-	{idem.ErrClaimLost, ClaimLost},
-	{idem.ErrOutcomeUnknown, OutcomeUnknown},
+}
+
+// meanings is the one place where an error of the engine becomes a code.
+func meanings() []meaning {
+	return []meaning{
+		{idem.ErrInProgress, InProgress},
+		{idem.ErrPayloadMismatch, PayloadMismatch},
+		{idem.ErrKeyTaken, KeyTaken},
+		{idem.ErrCancelled, Cancelled},
+		{idem.ErrAlreadyDone, AlreadyDone},
+		{idem.ErrTokenUsed, TokenUsed},
+		{idem.ErrTokenExpired, TokenExpired},
+		{idem.ErrClaimLost, ClaimLost},
+		{idem.ErrOutcomeUnknown, OutcomeUnknown},
+	}
 }
 
 // refusal is why a request is not answered by the handler.
@@ -108,7 +113,7 @@ const retrySoon = time.Second
 // refused makes a refusal of an engine's error. What it does not know cannot be decided safely.
 func refused(reply idem.Reply, err error) *refusal {
 	code := StoreUnavailable
-	for _, known := range codes {
+	for _, known := range meanings() {
 		if errors.Is(err, known.err) {
 			code = known.code
 			break

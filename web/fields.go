@@ -74,7 +74,7 @@ func readMultipart(reader *multipart.Reader) *fields {
 	for {
 		part, err := reader.NextRawPart()
 		if err != nil {
-			form.whole = err == io.EOF //nolint:errorlint // the reader returns io.EOF itself at the end, and wraps it where the body breaks off
+			form.whole = err == io.EOF // the reader returns io.EOF itself at the end, and wraps it where the body breaks off
 			return form
 		}
 		if !form.take(part) {
@@ -136,7 +136,7 @@ func fileDigest(header *multipart.FileHeader) (digest [sha256.Size]byte, err err
 	if err != nil {
 		return digest, err
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }()
 	hash := sha256.New()
 	_, err = io.Copy(hash, content)
 	return [sha256.Size]byte(hash.Sum(nil)), err

@@ -68,7 +68,7 @@ func (d lengthPrefixed) length(n int64) {
 func (d lengthPrefixed) add(parts ...string) {
 	for _, part := range parts {
 		d.length(int64(len(part)))
-		io.WriteString(d, part)
+		d.Write([]byte(part))
 	}
 }
 

@@ -159,7 +159,8 @@ func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
 	case rec.left && (err != nil || reply.Replayed):
 		panic(http.ErrAbortHandler)
 	case err != nil && s.r.Context().Err() != nil && errors.Is(err, s.r.Context().Err()):
-		// the client left while it waited
+		// The client left while it waited, and reads nothing - or a deadline of a middleware has passed, and it does.
+		s.refuse(refuse(StoreUnavailable))
 	case err != nil:
 		s.refuse(refused(reply, err))
 	case reply.Replayed:

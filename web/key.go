@@ -139,11 +139,11 @@ func headerItem(line string) (string, bool) {
 	}
 	var key strings.Builder
 	for i := 1; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '"':
+		switch c := line[i]; c {
+		case '"':
 			rest := strings.TrimLeft(line[i+1:], " \t")
 			return key.String(), key.Len() > 0 && visible(key.String()) && (rest == "" || rest[0] == ';')
-		case c == '\\':
+		case '\\':
 			if i++; i == len(line) || (line[i] != '"' && line[i] != '\\') {
 				return "", false
 			}

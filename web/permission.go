@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/idemkit/idem"
@@ -31,7 +32,7 @@ func (s *submission) authenticate() *refusal {
 		}
 	}
 	if len(given) > 0 && strings.TrimSpace(given[0]) != "" {
-		if failure := s.admitToken(given[0]); failure != nil {
+		if failure := s.admitToken(strings.TrimSpace(given[0])); failure != nil {
 			return failure
 		}
 	}
@@ -56,8 +57,8 @@ func (s *submission) authenticateForm() *refusal {
 		}
 	}
 	for _, text := range form.values(tokenField) {
-		switch {
-		case strings.TrimSpace(text) == "", text == s.token.text:
+		switch text = strings.TrimSpace(text); {
+		case text == "", text == s.token.text:
 		case s.token.text != "":
 			return refuse(BadRequest).with("the token is given twice, and different")
 		default:
@@ -74,7 +75,7 @@ func (s *submission) authenticateForm() *refusal {
 
 // admitToken: authentic, for this action and this subject, and not contradicted by the header with the request id.
 func (s *submission) admitToken(text string) *refusal {
-	claims, err := s.config.Tokens.Verify(strings.TrimSpace(text))
+	claims, err := s.config.Tokens.Verify(text)
 	if err != nil {
 		return refuse(TokenInvalid).because(err)
 	}
@@ -104,8 +105,10 @@ func (s *submission) admitRequestIDs(given []string) *refusal {
 
 // inURL: a token in a query string ends up in histories, Referer headers and logs.
 func inURL(r *http.Request) bool {
-	for _, text := range readURLEncoded(strings.NewReader(r.URL.RawQuery)).texts {
-		if strings.EqualFold(text.name, tokenField) || strings.EqualFold(text.name, tokenHeader) {
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		raw, _, _ := strings.Cut(pair, "=") // a value that is not well-formed lies open all the same
+		name, err := url.QueryUnescape(raw)
+		if err == nil && (strings.EqualFold(name, tokenField) || strings.EqualFold(name, tokenHeader)) {
 			return true
 		}
 	}

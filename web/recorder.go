@@ -40,14 +40,23 @@ func (rec *recorder) Header() http.Header { return rec.header }
 // WriteHeader passes informational answers on at once, and notes the first final one.
 func (rec *recorder) WriteHeader(status int) {
 	switch {
-	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
+	case status < 100 || status > 999: // as net/http does, but before anything is recorded
+		panic("web: invalid WriteHeader code " + strconv.Itoa(status))
+	case status < 200 && status != http.StatusSwitchingProtocols:
 		if !rec.left {
-			rec.sendHeader()
-			rec.w.WriteHeader(status)
+			rec.inform(status)
 		}
 	case rec.status == 0:
 		rec.status = status
 	}
+}
+
+// inform sends an informational answer. Its lines are not those of the final one, which may be a refusal.
+func (rec *recorder) inform(status int) {
+	rec.sendHeader()
+	rec.w.WriteHeader(status)
+	clear(rec.w.Header())
+	maps.Copy(rec.w.Header(), rec.outer)
 }
 
 func (rec *recorder) Write(p []byte) (int, error) {

@@ -53,6 +53,11 @@ func (s *RedisServer) start(t testing.TB) bool {
 			return true
 		default:
 		}
+		conn, err := net.Dial("tcp", s.Addr)
+		if err != nil {
+			return false
+		}
+		_ = conn.Close()
 		answered = rdb.Ping(context.Background()).Err() == nil
 		return answered
 	})

@@ -81,8 +81,8 @@ func (s *Store) sibling(q idem.Request, now instant) *record {
 
 // write makes the claim stand: over nothing, over a failed record, over one whose lease ran out.
 func (s *Store) write(c idem.Claim, now instant) *record {
-	r := s.find(c.Key, now)
 	c.Request = own(c.Request)
+	r := s.find(c.Key, now)
 	if r == nil {
 		r = s.insert(c.Key, now+c.Retention)
 	}
@@ -91,7 +91,6 @@ func (s *Store) write(c idem.Claim, now instant) *record {
 		r.fingerprint = c.Fingerprint
 	}
 	r.state, r.owner, r.attempt = idem.Processing, c.Owner, c.Attempt
-	r.result = idem.Result{}
 	r.leaseEnd = now + c.Lease
 	s.prolong(r, now+c.Retention)
 	return r

@@ -12,41 +12,44 @@ const sweepPerCall = 64
 
 // timed is what ends by itself: a record, the kept part of its result, or a token.
 type timed interface {
-	clock() *timer
+	place() *int
 	expire(s *Store, now instant)
 }
 
-// timer is the place of something timed in the heap.
-type timer struct {
-	at    instant
-	index int
+// timer is the index of something timed in the heap.
+type timer struct{ index int }
+
+func (t *timer) place() *int { return &t.index }
+
+// slot holds the time beside the item, so that comparing two touches no other memory.
+type slot struct {
+	at   instant
+	item timed
 }
 
-func (t *timer) clock() *timer { return t }
-
 // timers is a heap.Interface, the earliest first.
-type timers []timed
+type timers []slot
 
 func (h timers) Len() int           { return len(h) }
-func (h timers) Less(i, j int) bool { return h[i].clock().at < h[j].clock().at }
+func (h timers) Less(i, j int) bool { return h[i].at < h[j].at }
 
 func (h timers) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].clock().index, h[j].clock().index = i, j
+	*h[i].item.place(), *h[j].item.place() = i, j
 }
 
 // Push appends x; container/heap calls it.
 func (h *timers) Push(x any) {
-	item := x.(timed)
-	item.clock().index = len(*h)
-	*h = append(*h, item)
+	added := x.(slot)
+	*added.item.place() = len(*h)
+	*h = append(*h, added)
 }
 
 // Pop removes the last; container/heap calls it.
 func (h *timers) Pop() any {
 	old := *h
 	last := old[len(old)-1]
-	old[len(old)-1] = nil
+	old[len(old)-1] = slot{}
 	*h = old[:len(old)-1]
 	if cap(old) >= rebuildFrom && len(*h) < cap(old)/4 {
 		*h = append(make(timers, 0, 2*len(*h)), *h...)
@@ -54,14 +57,24 @@ func (h *timers) Pop() any {
 	return last
 }
 
+func (h *timers) arm(item timed, at instant) { heap.Push(h, slot{at, item}) }
+
+func (h *timers) disarm(item timed) { heap.Remove(h, *item.place()) }
+
+func (h *timers) rearm(item timed, at instant) {
+	i := *item.place()
+	(*h)[i].at = at
+	heap.Fix(h, i)
+}
+
 // sweep ends up to limit of what is due and returns how many records went.
 func (s *Store) sweep(now instant, limit int) int {
 	before := len(s.records.rows)
 	for range limit {
-		if len(s.timers) == 0 || s.timers[0].clock().at > now {
+		if len(s.timers) == 0 || s.timers[0].at > now {
 			break
 		}
-		s.timers[0].expire(s, now)
+		s.timers[0].item.expire(s, now)
 	}
 	return before - len(s.records.rows)
 }
@@ -83,12 +96,11 @@ func (r *record) expire(s *Store, now instant) {
 		return
 	}
 	r.result = idem.Result{Status: r.result.Status}
-	r.at = r.end
-	heap.Fix(&s.timers, r.index)
+	s.timers.rearm(r, r.end)
 }
 
 func (s *Store) remove(r *record) {
-	heap.Remove(&s.timers, r.index)
+	s.timers.disarm(r)
 	s.unindex(r)
 	s.records.drop(r.key)
 }
@@ -96,21 +108,17 @@ func (s *Store) remove(r *record) {
 // prolong lets the record live at least until end. It never shortens: a renewed token may have asked for longer.
 func (s *Store) prolong(r *record, end instant) {
 	r.end = max(r.end, end)
-	s.schedule(r)
-}
-
-func (s *Store) schedule(r *record) {
-	r.at = r.end
+	next := r.end
 	if r.result.Kept {
-		r.at = min(r.end, r.keepEnd)
+		next = min(r.end, r.keepEnd)
 	}
-	heap.Fix(&s.timers, r.index)
+	s.timers.rearm(r, next)
 }
 
 func (s *Store) insert(key idem.Key, end instant) *record {
-	r := &record{key: key, end: end, timer: timer{at: end}}
+	r := &record{key: key, end: end}
 	s.records.put(key, r)
-	heap.Push(&s.timers, r)
+	s.timers.arm(r, end)
 	return r
 }
 

@@ -134,6 +134,36 @@ func TestTokenLife(t *testing.T) {
 	}
 }
 
+func TestIssueAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, memstore.Options{})
+	q := request("1")
+	for _, life := range []time.Duration{time.Minute, time.Hour} {
+		if err := b.Issue(t.Context(), []idem.Token{{ID: "a", Key: q.Key, TTL: life}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.clock.Advance(time.Hour - 1)
+	if answer, err := b.Spend(t.Context(), "a", q); err != nil || answer.Outcome != idem.Won {
+		t.Errorf("Spend: %v, %v; want the second life to count", answer.Outcome, err)
+	}
+}
+
+// TestRestoreWithoutFingerprint: a ledger that knows no payload matches any, and so does the record that repeats it.
+func TestRestoreWithoutFingerprint(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, memstore.Options{})
+	q := request("1")
+	b.outcome(idem.Won, q)
+	vouched := idem.Claim{Request: again(q), Attempt: 1}
+	vouched.Fingerprint = nil
+	if err := b.Restore(t.Context(), vouched, idem.Result{Status: 200}); err != nil {
+		t.Fatal(err)
+	}
+	q.Fingerprint = []byte("another payload")
+	b.outcome(idem.Done, again(q))
+}
+
 func TestIssueProlongs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, memstore.Options{})
@@ -199,5 +229,48 @@ func TestPurgeAtOnce(t *testing.T) {
 		if n, err := b.Purge(t.Context(), row.limit); n != row.want || err != nil {
 			t.Errorf("Purge(%d): %d, %v; want %d", row.limit, n, err, row.want)
 		}
+	}
+}
+
+// TestBehindTheSweep ends more at once than one call cleans up: what the sweep has not come to yet must not be seen.
+func TestBehindTheSweep(t *testing.T) {
+	t.Parallel()
+	const many = 1000
+	last := fmt.Sprint(many - 1)
+	for name, row := range map[string]struct {
+		after time.Duration
+		want  func(b bench)
+	}{
+		"tokens": {time.Minute, func(b bench) {
+			if answer, err := b.Spend(b.Context(), "a", request("token "+last)); err != nil || answer.Outcome != idem.Unknown {
+				b.Errorf("Spend: %v, %v; want unknown", answer.Outcome, err)
+			}
+		}},
+		"results": {time.Minute, func(b bench) {
+			if r := b.outcome(idem.Done, again(request(last))).Record.Result; r.Kept || r.Body != nil {
+				b.Errorf("result %+v", r)
+			}
+		}},
+		"records": {time.Hour, func(b bench) { b.outcome(idem.Won, again(request(last))) }},
+		"request ids": {time.Hour, func(b bench) {
+			q := request(last)
+			q.Key.ID = "another"
+			b.outcome(idem.Won, q)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, memstore.Options{})
+			for i := range many {
+				b.complete(request(fmt.Sprint(i)), idem.Result{Status: 200, Body: []byte("body"), Kept: true, Keep: time.Minute})
+				token := idem.Token{ID: "a", Key: request(fmt.Sprint("token ", i)).Key, TTL: time.Minute}
+				if err := b.Issue(t.Context(), []idem.Token{token}); err != nil {
+					t.Fatal(err)
+				}
+				b.clock.Advance(1)
+			}
+			b.clock.Advance(row.after)
+			row.want(b)
+		})
 	}
 }

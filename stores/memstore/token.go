@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -22,6 +21,7 @@ type tokenKey struct {
 type token struct {
 	timer
 	tokenKey
+	end instant
 }
 
 func (t *token) expire(s *Store, _ instant) { s.spendToken(t) }
@@ -50,16 +50,16 @@ func (s *Store) issue(t idem.Token, now instant) {
 	if old := s.tokens.rows[key]; old != nil {
 		s.spendToken(old)
 	}
-	kept := &token{timer: timer{at: now + t.TTL}, tokenKey: key}
+	kept := &token{tokenKey: key, end: now + t.TTL}
 	s.tokens.put(key, kept)
-	heap.Push(&s.timers, kept)
+	s.timers.arm(kept, kept.end)
 	if r := s.find(t.Key, now); r != nil {
 		s.prolong(r, now+t.Retention)
 	}
 }
 
 func (s *Store) spendToken(t *token) {
-	heap.Remove(&s.timers, t.index)
+	s.timers.disarm(t)
 	s.tokens.drop(t.tokenKey)
 }
 
@@ -78,7 +78,7 @@ func (s *Store) spend(key tokenKey, q idem.Request) idem.Answer {
 	defer s.mu.Unlock()
 	now := s.tick()
 	t := s.tokens.rows[key]
-	known := t != nil && t.at > now
+	known := t != nil && t.end > now
 	if t != nil {
 		s.spendToken(t)
 	}

@@ -26,7 +26,10 @@ func (s *Store) Claim(ctx context.Context, q idem.Request) (idem.Answer, error) 
 	}
 	for {
 		found, err := s.tryInsert(ctx, q)
-		if err != nil {
+		switch {
+		case state(err) == lockNotAvailable: // the application's own lock_timeout is short
+			return occupied(q, nil), nil
+		case err != nil:
 			return idem.Answer{}, failed(ctx, "claim", err)
 		}
 		if found.Outcome != idem.Won || found.repeated {
@@ -36,6 +39,8 @@ func (s *Store) Claim(ctx context.Context, q idem.Request) (idem.Answer, error) 
 		switch err := s.transact(ctx, taken.queue(s, q, found.view)); {
 		case err == nil:
 			return won(q, taken.attempt), nil
+		case state(err) == lockNotAvailable:
+			return occupied(q, found.byKey), nil
 		case !overtaken(err):
 			return idem.Answer{}, failed(ctx, "claim", err)
 		}
@@ -96,7 +101,7 @@ func judge(q idem.Request, seen view) verdict {
 	case outcome == idem.Won && seen.byKey != nil && seen.byKey.State == idem.Processing && seen.byKey.Owner == q.Owner:
 		found.Answer, found.repeated = won(q, seen.byKey.Attempt), true
 	case outcome == idem.Won && !seen.free:
-		found.Answer = idem.Answer{Outcome: idem.Busy, Record: worker(q, seen.byKey)}
+		found.Answer = occupied(q, seen.byKey)
 	case outcome == idem.Won:
 	case seen.byRequestID != nil && seen.byRequestID.State != idem.Failed:
 		found.Record = *seen.byRequestID
@@ -115,13 +120,18 @@ func worker(q idem.Request, committed *idem.Record) idem.Record {
 	return record
 }
 
+// occupied is the answer beside somebody who is writing.
+func occupied(q idem.Request, committed *idem.Record) idem.Answer {
+	return idem.Answer{Outcome: idem.Busy, Record: worker(q, committed)}
+}
+
 // taking is the write of a claim that was won over something that stands.
 type taking struct{ attempt int }
 
 func (t *taking) queue(s *Store, q idem.Request, seen view) func(*pgx.Batch) {
 	return func(b *pgx.Batch) {
 		if seen.byRequestID != nil {
-			b.Queue(s.sql.giveUpRequestID, requestIdentity(q)...)
+			run(b, s.sql.giveUpRequestID, requestIdentity(q)...)
 		}
 		sql, arguments := s.sql.insertTaken, s.claimArguments(q)
 		if seen.byKey != nil {

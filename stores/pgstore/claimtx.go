@@ -40,7 +40,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgxpool.Conn, q idem.Request,
 		found, tx, err := s.beginClaim(ctx, conn, q, limit)
 		switch {
 		case state(err) == lockNotAvailable:
-			return idem.Answer{Outcome: idem.Busy, Record: worker(q, nil)}, nil, nil
+			return occupied(q, nil), nil, nil
 		case err != nil:
 			return idem.Answer{}, nil, err
 		case found.Outcome != idem.Won:
@@ -53,7 +53,7 @@ func (s *Store) claimOn(ctx context.Context, conn *pgxpool.Conn, q idem.Request,
 		case err == nil:
 			return won(q, attempt), tx, nil
 		case state(err) == lockNotAvailable:
-			return idem.Answer{Outcome: idem.Busy, Record: worker(q, found.byKey)}, nil, nil
+			return occupied(q, found.byKey), nil, nil
 		case !overtaken(err):
 			return idem.Answer{}, nil, err
 		}
@@ -69,11 +69,11 @@ func (s *Store) beginClaim(ctx context.Context, conn *pgxpool.Conn, q idem.Reque
 	var locked bool
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	batch.Queue(boundIdle, setting(limit))
-	batch.Queue(impatient, setting(lockWait))
+	run(batch, boundIdle, setting(limit))
+	run(batch, impatient, setting(lockWait))
 	batch.Queue(tryHold, s.keyLock(q.Key), s.requestLock(q)).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
 	s.queueInsert(batch, q, &inserted, &seen)
-	batch.Queue(patient)
+	run(batch, patient)
 	results := conn.SendBatch(ctx, batch)
 	if err := results.Close(); err != nil {
 		return verdict{}, nil, err
@@ -82,7 +82,7 @@ func (s *Store) beginClaim(ctx context.Context, conn *pgxpool.Conn, q idem.Reque
 		return verdict{Answer: won(q, 1), repeated: true}, results.Tx(), nil
 	}
 	if inserted > 0 {
-		return verdict{Answer: idem.Answer{Outcome: idem.Busy, Record: worker(q, nil)}}, nil, nil
+		return verdict{Answer: occupied(q, nil)}, nil, nil
 	}
 	seen.free = locked
 	return judge(q, seen), results.Tx(), nil
@@ -92,9 +92,9 @@ func (s *Store) beginClaim(ctx context.Context, conn *pgxpool.Conn, q idem.Reque
 func (s *Store) takeInside(ctx context.Context, conn *pgxpool.Conn, q idem.Request, seen view) (int, error) {
 	var taken taking
 	batch := &pgx.Batch{}
-	batch.Queue(impatient, setting(lockWait))
+	run(batch, impatient, setting(lockWait))
 	taken.queue(s, q, seen)(batch)
-	batch.Queue(patient)
+	run(batch, patient)
 	err := conn.SendBatch(ctx, batch).Close()
 	return taken.attempt, err
 }

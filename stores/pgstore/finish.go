@@ -39,8 +39,8 @@ type finished struct{ of func(idem.Record) bool }
 // finish writes the end of a claim. Where nothing was written it looks why.
 func (s *Store) finish(ctx context.Context, c idem.Claim, command, sql string, arguments []any, done finished) error {
 	err := s.transact(ctx, func(b *pgx.Batch) {
-		b.Queue(impatient, setting(lockWait))
-		b.Queue(sql, arguments...)
+		run(b, impatient, setting(lockWait))
+		run(b, sql, arguments...)
 	})
 	switch state(err) {
 	case guardRaised, lockNotAvailable:

@@ -34,12 +34,17 @@ func newLab(t *testing.T, configure ...func(*pgxpool.Config)) *lab {
 func migrated(t testing.TB) *testkit.PostgresDB {
 	t.Helper()
 	db := testkit.Postgres(t)
-	script, err := pgstore.SQL(pgstore.Options{})
+	db.Exec(t, script(t))
+	return db
+}
+
+func script(t testing.TB) string {
+	t.Helper()
+	text, err := pgstore.SQL(pgstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Exec(t, script)
-	return db
+	return text
 }
 
 func open(t testing.TB, pool *pgxpool.Pool) *pgstore.Store {
@@ -67,7 +72,7 @@ func (l *lab) lapse(k idem.Key) { lapse(l, l.pool, k) }
 func lapse(t testing.TB, pool *pgxpool.Pool, k idem.Key) {
 	t.Helper()
 	tag, err := pool.Exec(t.Context(), `UPDATE `+table+` SET lease_until = clock_timestamp() - interval '1 second'
-		WHERE tenant = $1 AND biz_type = $2 AND biz_key = $3 AND status = 'processing'`, idem.Column(k.Tenant), idem.Column(k.Type), k.Column())
+		WHERE tenant = $1 AND biz_type = $2 AND biz_key = $3`, idem.Column(k.Tenant), idem.Column(k.Type), k.Column())
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("lapse %+v: %v, %v", k, tag, err)
 	}

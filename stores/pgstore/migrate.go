@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -39,7 +40,7 @@ func SQL(options Options) (string, error) {
 }
 
 // Migrate makes the schema where there is none, and brings the table up to this version. Migrations only add. Any number of processes may
-// call it at once; one works, the others wait, by a transaction's advisory lock, which PgBouncer in transaction mode lets through. It uses two connections of its own, made as the pool makes them.
+// call it at once; one works, the others wait, by a transaction's advisory lock, which PgBouncer in transaction mode lets through. It uses up to three connections of its own, made as the pool makes them.
 // Which migrations ran is kept in the table named by the options with "_migration" behind it.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
 	chosen, err := options.names()
@@ -52,6 +53,11 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
 	if err != nil {
 		return fmt.Errorf("pgstore: migrate: %w", err)
 	}
+	turn, err := chosen.enter(ctx, db)
+	if err != nil {
+		return failed(ctx, "migrate", err)
+	}
+	defer func() { _ = turn.Rollback() }() // it has written nothing
 	if _, err := provider.Up(ctx); err != nil {
 		return failed(ctx, "migrate", err)
 	}
@@ -89,7 +95,7 @@ func (n names) provider(db *sql.DB) (*goose.Provider, error) {
 		return nil, err
 	}
 	return goose.NewProvider(goose.DialectCustom, db, nil, goose.WithStore(history{Store: store, names: n}), goose.WithGoMigrations(steps...),
-		goose.WithDisableGlobalRegistry(true), goose.WithLocker(&gate{names: n}), goose.WithLogger(goose.NopLogger()))
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 }
 
 // script is one migration, its version the number that its file's name begins with.
@@ -132,38 +138,38 @@ func (h history) TableExists(ctx context.Context, db database.DBTxConn) (bool, e
 	return exists, err
 }
 
-// gate lets one process at a time migrate. It holds a transaction because a session's lock does not survive PgBouncer's transaction mode.
-type gate struct {
-	names names
-	tx    *sql.Tx
-}
-
-// Lock also makes the schema, which must be there before goose's own table. It asks first: IF NOT EXISTS wants the right to create even where nothing is to be made.
-func (g *gate) Lock(ctx context.Context, db *sql.DB) error {
+// enter lets one process at a time migrate, until the transaction ends: a session's lock would not survive PgBouncer's transaction mode. It is taken here and not by a
+// locker of goose, which looks for pending migrations before it locks. The schema must be there before goose's own table; it is asked for first, as
+// IF NOT EXISTS wants the right to create even where nothing is to be made.
+func (n names) enter(ctx context.Context, db *sql.DB) (*sql.Tx, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g.tx = tx
-	if err := g.enter(ctx, db); err != nil {
-		_ = tx.Rollback()
-		return err
+	if err := n.takeTurn(ctx, tx, db); err != nil {
+		return nil, errors.Join(err, tx.Rollback())
 	}
-	return nil
+	return tx, nil
 }
 
-func (g *gate) enter(ctx context.Context, db *sql.DB) error {
-	if _, err := g.tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, lockNumber("migrate", g.names.quoted())); err != nil {
+// takeTurn waits as long as the context allows, whatever the database's defaults are: building an index takes others' time.
+func (n names) takeTurn(ctx context.Context, tx *sql.Tx, db *sql.DB) error {
+	const patience = `SELECT set_config('lock_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true)`
+	if _, err := tx.ExecContext(ctx, patience); err != nil {
 		return err
 	}
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, lockNumber("migrate", n.quoted())); err != nil {
+		return err
+	}
+	return n.ensureSchema(ctx, db)
+}
+
+func (n names) ensureSchema(ctx context.Context, db *sql.DB) error {
 	var exists bool
-	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1::text)`, g.names.schema).Scan(&exists)
+	err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1::text)`, n.schema).Scan(&exists)
 	if err != nil || exists {
 		return err
 	}
-	_, err = db.ExecContext(ctx, g.names.render(createSchema))
+	_, err = db.ExecContext(ctx, n.render(createSchema))
 	return err
 }
-
-// Unlock lets the next process in. The transaction has written nothing.
-func (g *gate) Unlock(context.Context, *sql.DB) error { return g.tx.Rollback() }

@@ -30,9 +30,9 @@ func (w *work) settle(ctx context.Context, cause error) error {
 	var fenced int64
 	var seen view
 	err = transactOn(ctx, conn, func(b *pgx.Batch) {
-		b.Queue(impatient, setting(settleWait))
+		run(b, impatient, setting(settleWait))
 		if w.whole {
-			b.Queue(hold, w.store.keyLock(w.claim.Key))
+			run(b, hold, w.store.keyLock(w.claim.Key))
 		} else {
 			b.Queue(w.store.sql.fence, claimFence(w.claim)...).Exec(count(&fenced))
 		}

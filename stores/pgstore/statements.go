@@ -76,8 +76,9 @@ ELSE EXISTS (
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
 END`
 
+	// held never holds for an empty owner, which is what a release leaves.
 	held = `
-    WHERE tenant = $1::text AND biz_type = $2::text AND biz_key = $3::text AND owner = $4::text AND attempt = $5::integer
+    WHERE tenant = $1::text AND biz_type = $2::text AND biz_key = $3::text AND owner = $4::text AND owner <> '' AND attempt = $5::integer
         AND status = 'processing' AND format <= {{format}}`
 
 	// complete and release raise division_by_zero when the claim is not held: behind them in the pipeline stands COMMIT, and before them the work's writes.
@@ -103,7 +104,8 @@ WITH done AS (
 	// extend skips rows that somebody is writing at this moment, so that no claim of the process waits for another's; they count as neither renewed nor lost.
 	extend = `
 WITH claims AS (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[])
+    SELECT tenant, biz_type, biz_key, nullif(owner, '') AS owner, attempt, lease, position
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[])
         WITH ORDINALITY AS c (tenant, biz_type, biz_key, owner, attempt, lease, position)
 ), mine AS (
     SELECT t.tenant, t.biz_type, t.biz_key, c.lease FROM claims c

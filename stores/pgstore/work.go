@@ -67,7 +67,7 @@ func (w *work) begin(ctx context.Context) (pgx.Tx, error) {
 	}
 	batch := &pgx.Batch{}
 	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	batch.Queue(boundIdle, setting(w.limit))
+	run(batch, boundIdle, setting(w.limit))
 	results := conn.SendBatch(ctx, batch)
 	if err := results.Close(); err != nil {
 		abort(ctx, conn.Conn())
@@ -122,13 +122,13 @@ func (w *work) completeAlone(ctx context.Context, r idem.Result) error {
 		return failed(ctx, "complete", err)
 	}
 	err := w.store.Complete(ctx, w.claim, r)
-	if err == nil || errors.Is(err, idem.ErrClaimLost) || errors.Is(err, idem.ErrFormat) || decided(err) {
+	if err == nil || errors.Is(err, idem.ErrClaimLost) || errors.Is(err, idem.ErrFormat) || state(err) != "" && decided(err) {
 		return err
 	}
 	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	repeated := w.store.Complete(again, w.claim, r)
-	if repeated == nil || errors.Is(repeated, idem.ErrClaimLost) || decided(repeated) {
+	if repeated == nil || errors.Is(repeated, idem.ErrClaimLost) || errors.Is(repeated, idem.ErrFormat) || state(repeated) != "" && decided(repeated) {
 		return repeated
 	}
 	return fmt.Errorf("%w: %w", idem.ErrOutcomeUnknown, err)
@@ -141,21 +141,22 @@ func (w *work) commit(ctx context.Context, arguments []any) error {
 	}
 	passed := false
 	batch := &pgx.Batch{}
-	batch.Queue(impatient, setting(lockWait))
+	run(batch, impatient, setting(lockWait))
 	batch.Queue(w.store.sql.complete, arguments...).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(new(int64))
 		passed = err == nil
 		return err
 	})
-	batch.Queue(patient)
-	batch.Queue(commit)
+	run(batch, patient)
+	run(batch, commit)
 	err := conn.SendBatch(ctx, batch).Close()
 	if err == nil {
 		return nil
 	}
+	broken := conn.IsClosed() // a link that broke says nothing, whatever the driver makes of it
 	abort(ctx, conn)
 	switch {
-	case !decided(err):
+	case broken || !decided(err):
 		return w.settle(ctx, err)
 	case passed:
 		return failed(ctx, "complete", err)

@@ -16,7 +16,7 @@ func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, er
 	}
 	all := make([]invocation, len(claims))
 	for i, c := range claims {
-		if err := c.Validate(); err != nil {
+		if err := validate(c); err != nil {
 			return nil, err
 		}
 		all[i] = invocation{keys: s.keys(c.Key), args: arguments(c.Request, c.Attempt)}
@@ -44,7 +44,7 @@ func (s *Store) Issue(ctx context.Context, tokens []idem.Token) error {
 	}
 	all := make([]invocation, len(tokens))
 	for i, token := range tokens {
-		if err := validate(token); err != nil {
+		if err := validateToken(token); err != nil {
 			return err
 		}
 		all[i] = invocation{
@@ -62,7 +62,7 @@ func (s *Store) Issue(ctx context.Context, tokens []idem.Token) error {
 	return wrap(ctx, "issue", failed)
 }
 
-func validate(token idem.Token) error {
+func validateToken(token idem.Token) error {
 	switch {
 	case token.ID == "" || token.Key.Type == "" || token.Key.ID == "":
 		return fmt.Errorf("%w: a token needs an id and a key with type and id", idem.ErrInvalid)

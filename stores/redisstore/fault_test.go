@@ -23,8 +23,10 @@ type losing struct {
 	client *redis.Client
 	mu     *sync.Mutex
 	lost   *atomic.Int64
-	inside *bool
 }
+
+// inside marks the commands that a call of ours brings about: its repetitions and the handshakes of its connections.
+type inside struct{}
 
 // lossy returns a client that applies every command and loses its first reply; go-redis then repeats it on a new connection.
 func lossy(t testing.TB, addr string) (rdb *redis.Client, lost *atomic.Int64) {
@@ -34,45 +36,38 @@ func lossy(t testing.TB, addr string) (rdb *redis.Client, lost *atomic.Int64) {
 	options.PoolSize = 1
 	rdb = testkit.RedisClient(t, options)
 	lost = new(atomic.Int64)
-	rdb.AddHook(losing{link: link, client: rdb, mu: new(sync.Mutex), lost: lost, inside: new(bool)})
+	rdb.AddHook(losing{link: link, client: rdb, mu: new(sync.Mutex), lost: lost})
 	return rdb, lost
 }
 
-// armed makes sure that there is a connection, so that the reply lost is not that of its handshake.
-func (l losing) armed(ctx context.Context, next func() error) error {
-	if *l.inside {
-		return next()
+// apply makes sure that there is a connection, so that the reply lost is not that of its handshake.
+func (l losing) apply(ctx context.Context, next func(context.Context) error) error {
+	if ctx.Value(inside{}) != nil {
+		return next(ctx)
 	}
-	*l.inside = true
-	err := l.client.Ping(ctx).Err()
-	*l.inside = false
-	if err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx = context.WithValue(ctx, inside{}, true)
+	if err := l.client.Ping(ctx).Err(); err != nil {
 		return err
 	}
 	l.link.DropReplies(1)
 	defer l.link.DropReplies(0)
 	l.lost.Add(1)
-	return next()
+	return next(ctx)
 }
 
 func (l losing) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (l losing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "ping" {
-			return next(ctx, cmd)
-		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.armed(ctx, func() error { return next(ctx, cmd) })
+		return l.apply(ctx, func(ctx context.Context) error { return next(ctx, cmd) })
 	}
 }
 
 func (l losing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.armed(ctx, func() error { return next(ctx, cmds) })
+		return l.apply(ctx, func(ctx context.Context) error { return next(ctx, cmds) })
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Complete implements idem.Store. A record that vanished is written again from the claim.
 func (s *Store) Complete(ctx context.Context, c idem.Claim, r idem.Result) error {
-	if err := c.Validate(); err != nil {
+	if err := validate(c); err != nil {
 		return err
 	}
 	return s.finish(ctx, "complete", s.scripts.complete, c, result(r)...)
@@ -19,7 +19,7 @@ func (s *Store) Complete(ctx context.Context, c idem.Claim, r idem.Result) error
 
 // Release implements idem.Store. A vanished record is ErrClaimLost: there is nothing to release. The reason is not kept here.
 func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ string) error {
-	if err := c.Validate(); err != nil {
+	if err := validate(c); err != nil {
 		return err
 	}
 	if as != idem.Failed && as != idem.Cancelled && as != idem.Processing {
@@ -30,11 +30,19 @@ func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ stri
 
 // Restore implements idem.TokenStore. Of the claim it needs key and retention; the ledger may not know owner and lease any more.
 func (s *Store) Restore(ctx context.Context, c idem.Claim, r idem.Result) error {
-	needed := idem.Request{Key: c.Key, Owner: "any", Lease: idem.MinLease, Retention: c.Retention}
-	if err := needed.Validate(); err != nil {
+	needed := idem.Claim{Request: idem.Request{Key: c.Key, Lease: idem.MinLease, Retention: c.Retention}}
+	if err := validate(needed); err != nil {
 		return err
 	}
 	return s.finish(ctx, "restore", s.scripts.restore, c, result(r)...)
+}
+
+// validate lets a claim without owner pass: it is lost, not invalid.
+func validate(c idem.Claim) error {
+	if c.Owner == "" {
+		c.Owner = "nobody"
+	}
+	return c.Validate()
 }
 
 func (s *Store) finish(ctx context.Context, command string, script *redis.Script, c idem.Claim, more ...any) error {

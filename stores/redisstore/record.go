@@ -3,11 +3,15 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/idemkit/idem"
 )
+
+// longest is the greatest Duration, in microseconds: rounding up may have gone beyond.
+const longest = math.MaxInt64 / int64(time.Microsecond)
 
 // record reads what describe in record.lua returns.
 func record(key idem.Key, f []string) (idem.Record, error) {
@@ -22,7 +26,7 @@ func record(key idem.Key, f []string) (idem.Record, error) {
 	}
 	found := idem.Record{
 		Key: key, State: idem.State(f[0]), Attempt: attempt, Owner: f[2], Subject: f[3], RequestID: f[4],
-		Fingerprint: bytesOf(f[5]), LeaseLeft: time.Duration(left) * time.Microsecond,
+		Fingerprint: bytesOf(f[5]), LeaseLeft: time.Duration(min(left, longest)) * time.Microsecond,
 	}
 	if found.State != idem.Succeeded {
 		return found, nil

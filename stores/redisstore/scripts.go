@@ -98,7 +98,8 @@ func (s *Store) pipeline(ctx context.Context, cmds []*redis.Cmd, queue func(redi
 	_, _ = pipe.Exec(ctx)
 }
 
-// arguments are those that the prelude record.lua names.
+// arguments are those that the prelude record.lua names. A millisecond is added to the retention, since Redis counts from the
+// start of the running one: where it is as long as the lease, the record must not go first.
 func arguments(q idem.Request, more ...any) []any {
 	shared := ""
 	if q.Shared {
@@ -106,7 +107,7 @@ func arguments(q idem.Request, more ...any) []any {
 	}
 	return append([]any{
 		idem.Format, q.Owner, q.Subject, q.RequestID, q.Fingerprint,
-		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), milliseconds(q.Retention), q.Ledger, shared,
+		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), milliseconds(q.Retention + time.Millisecond), q.Ledger, shared,
 	}, more...)
 }
 

@@ -31,7 +31,8 @@ func (s *Store) look(ctx context.Context, q idem.Request) (idem.Answer, error) {
 	if err := q.Validate(); err != nil {
 		return idem.Answer{}, err
 	}
-	_, answer, err := s.judge(ctx, s.db, q)
+	s.warm(ctx)
+	_, answer, err := s.judge(ctx, nil, q)
 	return answer, err
 }
 
@@ -43,8 +44,8 @@ func busy(q idem.Request) idem.Answer {
 // judged are the records that an answer rests on.
 type judged struct{ byKey, byRequestID *idem.Record }
 
-func (s *Store) judge(ctx context.Context, from reader, q idem.Request) (judged, idem.Answer, error) {
-	f, err := s.find(ctx, from, q)
+func (s *Store) judge(ctx context.Context, tx *transaction, q idem.Request) (judged, idem.Answer, error) {
+	f, err := s.find(ctx, tx, q)
 	if err != nil {
 		return judged{}, idem.Answer{}, err
 	}
@@ -101,7 +102,7 @@ func (s *Store) claim(ctx context.Context, tx *transaction, q idem.Request) (ide
 		return answer, err
 	}
 	if j.byRequestID != nil {
-		if _, err := tx.ExecContext(ctx, s.sql.giveUp, intention(q)...); err != nil {
+		if _, err := s.exec(ctx, tx, s.sql.giveUp, intention(q)...); err != nil {
 			return idem.Answer{}, err
 		}
 	}
@@ -117,7 +118,7 @@ func (s *Store) writeClaim(ctx context.Context, tx *transaction, c idem.Claim, f
 	if len(fingerprint) == 0 {
 		fingerprint = nil
 	}
-	_, err := tx.ExecContext(ctx, s.sql.claim,
+	_, err := s.exec(ctx, tx, s.sql.claim,
 		idem.Column(c.Key.Tenant), idem.Column(c.Key.Type), c.Key.Column(), idem.Format, c.Attempt, idem.Column(c.Owner),
 		idem.Column(c.Subject), optional(c.RequestID), fingerprint,
 		now.Add(c.Lease).UnixMicro(), now.Add(c.Retention).UnixMicro(), now.UnixMicro(), now.UnixMicro())

@@ -72,7 +72,7 @@ type writing func(context.Context, func(*transaction) error) error
 func (w *work) resolve(ctx context.Context, failure error, write writing) error {
 	reading, cancel := bounded(ctx)
 	defer cancel()
-	f, err := w.store.find(reading, w.store.db, w.claim.Request)
+	f, err := w.store.find(reading, nil, w.claim.Request)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w; reading it again: %w", idem.ErrOutcomeUnknown, failure, err)

@@ -204,7 +204,7 @@ func TestNestedCalls(t *testing.T) {
 	calls := map[string]func() error{
 		"Claim": func() error { _, err := f.store.Claim(ctx, request("new")); return err },
 		"ClaimTx": func() error {
-			_, _, _, err := f.store.ClaimTx(ctx, request("new"), 0) //nolint:dogsled // the contract has four
+			_, _, _, err := f.store.ClaimTx(ctx, request("new"), 0) // the contract has four
 			return err
 		},
 		"Complete":      func() error { return f.store.Complete(ctx, other, created()) },

@@ -63,7 +63,7 @@ func (s *Store) renew(ctx context.Context, tx *transaction, claims []idem.Claim)
 	now := s.now()
 	for i, c := range claims {
 		args := append([]any{now.Add(c.Lease).UnixMicro(), now.Add(c.Retention).UnixMicro(), now.UnixMicro()}, fencing(c)...)
-		renewed, err := affects(tx.ExecContext(ctx, s.sql.extend, args...))
+		renewed, err := affects(s.exec(ctx, tx, s.sql.extend, args...))
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (s *Store) complete(ctx context.Context, tx *transaction, c idem.Claim, r i
 		}
 	}
 	args := []any{r.Status, header, body, until, now.Add(c.Retention).UnixMicro(), now.UnixMicro()}
-	return affects(tx.ExecContext(ctx, s.sql.complete, append(args, fencing(c)...)...))
+	return affects(s.exec(ctx, tx, s.sql.complete, append(args, fencing(c)...)...))
 }
 
 // unlessStands is ErrClaimLost, unless the record is as this very call would have left it.
@@ -148,7 +148,7 @@ func (s *Store) release(ctx context.Context, tx *transaction, c idem.Claim, as i
 	now := s.now()
 	lease := sql.NullInt64{Int64: now.UnixMicro(), Valid: as == idem.Processing}
 	args := []any{string(as), reasonColumn(reason), lease, now.Add(c.Retention).UnixMicro(), now.UnixMicro()}
-	released, err := affects(tx.ExecContext(ctx, s.sql.release, append(args, fencing(c)...)...))
+	released, err := affects(s.exec(ctx, tx, s.sql.release, append(args, fencing(c)...)...))
 	if err != nil || released {
 		return err
 	}
@@ -169,14 +169,14 @@ func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
 	var deleted int64
 	err := s.write(ctx, func(tx *transaction) error {
 		now := s.now().UnixMicro()
-		result, err := tx.ExecContext(ctx, s.sql.purge, now, idem.Format, limit)
+		result, err := s.exec(ctx, tx, s.sql.purge, now, idem.Format, limit)
 		if err != nil {
 			return err
 		}
 		if deleted, err = result.RowsAffected(); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, s.sql.erase, now, idem.Format, limit)
+		_, err = s.exec(ctx, tx, s.sql.erase, now, idem.Format, limit)
 		return err
 	})
 	if err != nil {

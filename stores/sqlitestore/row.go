@@ -9,11 +9,6 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// reader is what rows are read from: the handle, beside the writer, or the write transaction.
-type reader interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // row is one line of the table.
 type row struct {
 	bizKey        string
@@ -34,18 +29,19 @@ type row struct {
 // found are the rows that decide about a request; nil where there is none.
 type found struct{ byKey, byRequestID *row }
 
-func (s *Store) find(ctx context.Context, from reader, q idem.Request) (found, error) {
+// find reads in the transaction or, where that is nil, beside the writer.
+func (s *Store) find(ctx context.Context, tx *transaction, q idem.Request) (found, error) {
 	key := q.Key.Column()
-	rows, err := from.QueryContext(ctx, s.sql.find, intention(q)...)
+	rows, err := s.query(ctx, tx, s.sql.find, intention(q)...)
 	if err != nil {
-		return found{}, ended(ctx, err)
+		return found{}, unread(ctx, err)
 	}
 	defer rows.Close()
 	var f found
 	for rows.Next() {
 		r, err := scan(rows)
 		if err != nil {
-			return found{}, ended(ctx, err)
+			return found{}, unread(ctx, err)
 		}
 		if r.bizKey == key {
 			f.byKey = r
@@ -54,9 +50,13 @@ func (s *Store) find(ctx context.Context, from reader, q idem.Request) (found, e
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return found{}, ended(ctx, err)
+		return found{}, unread(ctx, err)
 	}
 	return f, nil
+}
+
+func unread(ctx context.Context, err error) error {
+	return fmt.Errorf("sqlitestore: reading the record: %w", ended(ctx, err))
 }
 
 func scan(rows *sql.Rows) (*row, error) {

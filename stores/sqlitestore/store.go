@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -18,6 +20,9 @@ type Store struct {
 	now  func() time.Time
 	name string
 	gate gate
+
+	ready   atomic.Pointer[prepared]
+	warming sync.Mutex
 }
 
 var _ idem.Ledger = (*Store)(nil)
@@ -83,7 +88,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Lookup reads beside the writer. A claim whose renewal waits for a transaction of this process counts as live. Where the record bears
 // the request id and another key, its Key is what the columns tell: parts too long or too strange for a column are digests.
 func (s *Store) Lookup(ctx context.Context, q idem.Request) (idem.Record, error) {
-	f, err := s.find(ctx, s.db, q)
+	f, err := s.find(ctx, nil, q)
 	if err != nil {
 		return idem.Record{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -40,17 +41,17 @@ func (s *Store) begin(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		stop()
 		end()
-		return nil, ended(ctx, err)
+		return nil, fmt.Errorf("sqlitestore: begin: %w", ended(ctx, err))
 	}
 	tx := &transaction{Tx: sqlTx, end: end}
 	// A statement that may write takes the lock although it changes nothing.
-	_, err = tx.ExecContext(ctx, s.sql.lock)
+	_, err = s.exec(ctx, tx, s.sql.lock)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		tx.rollback()
-		return nil, ended(ctx, err)
+		return nil, fmt.Errorf("sqlitestore: begin: %w", ended(ctx, err))
 	}
 	return tx, nil
 }

@@ -151,7 +151,7 @@ func (w *work) begin(ctx context.Context) error {
 	tx, err := w.store.beginHolding(ctx)
 	if err != nil {
 		w.store.leave(ctx)
-		return fmt.Errorf("sqlitestore: begin: %w", err)
+		return err
 	}
 	f, err := w.store.find(ctx, tx, w.claim.Request)
 	if err == nil && (f.byKey == nil || f.byKey.state != idem.Processing || !f.byKey.heldBy(w.claim)) {

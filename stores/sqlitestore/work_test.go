@@ -184,10 +184,10 @@ func TestTransactionUndoneUnderneath(t *testing.T) {
 // refused fails the test unless every method of an ended transaction says so.
 func (f fixture) refused(ctx context.Context, tx sqlitestore.DBTX) {
 	f.Helper()
-	if _, err := tx.QueryContext(f.Context(), `SELECT 1`); !errors.Is(err, sqlitestore.ErrWorkEnded) { //nolint:rowserrcheck,sqlclosecheck // there are none
+	if _, err := tx.QueryContext(f.Context(), `SELECT 1`); !errors.Is(err, sqlitestore.ErrWorkEnded) { // there are none
 		f.Errorf("QueryContext: %v, want ErrWorkEnded", err)
 	}
-	if _, err := tx.PrepareContext(f.Context(), `SELECT 1`); !errors.Is(err, sqlitestore.ErrWorkEnded) { //nolint:sqlclosecheck // there is none
+	if _, err := tx.PrepareContext(f.Context(), `SELECT 1`); !errors.Is(err, sqlitestore.ErrWorkEnded) { // there is none
 		f.Errorf("PrepareContext: %v, want ErrWorkEnded", err)
 	}
 	var one int
@@ -210,86 +210,6 @@ func (f fixture) leftFree(q idem.Request) {
 	other.Fingerprint = []byte("another")
 	f.claim(other, idem.Mismatch)
 	f.won(again(q), 2)
-}
-
-func TestCommitFails(t *testing.T) {
-	t.Parallel()
-	const orphan = `INSERT INTO lines VALUES ('no such order')`
-	open := func(t *testing.T) fixture {
-		f := newFixture(t)
-		f.exec(`CREATE TABLE lines (order_id TEXT REFERENCES orders(id) DEFERRABLE INITIALLY DEFERRED)`)
-		return f
-	}
-	t.Run("claim first", func(t *testing.T) {
-		t.Parallel()
-		f, q := open(t), request("1")
-		_, tx, work := f.work(f.won(q, 1))
-		if _, err := tx.ExecContext(t.Context(), orphan); err != nil {
-			t.Fatal(err)
-		}
-		if err := work.Complete(t.Context(), created()); err == nil || errors.Is(err, idem.ErrOutcomeUnknown) || errors.Is(err, idem.ErrClaimLost) {
-			t.Fatalf("Complete: %v, want the commit's error", err)
-		}
-		f.leftFree(q)
-	})
-	t.Run("same transaction", func(t *testing.T) {
-		t.Parallel()
-		f, q := open(t), request("1")
-		_, tx, work := f.claimTx(q, 0)
-		if _, err := tx.ExecContext(t.Context(), orphan); err != nil {
-			t.Fatal(err)
-		}
-		if err := work.Complete(t.Context(), created()); err == nil || errors.Is(err, idem.ErrOutcomeUnknown) {
-			t.Fatalf("Complete: %v, want the commit's error", err)
-		}
-		f.records(0)
-		f.won(again(q), 1)
-	})
-	t.Run("and the ledger cannot be read", func(t *testing.T) {
-		t.Parallel()
-		f, q := open(t), request("1")
-		_, tx, work := f.work(f.won(q, 1))
-		if _, err := tx.ExecContext(t.Context(), orphan); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.db.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := work.Complete(t.Context(), created()); !errors.Is(err, idem.ErrOutcomeUnknown) {
-			t.Fatalf("Complete: %v, want ErrOutcomeUnknown", err)
-		}
-	})
-}
-
-func TestCompleteUnderAnEndedContext(t *testing.T) {
-	t.Parallel()
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	f, q := newFixture(t), request("1")
-	_, tx, work := f.work(f.won(q, 1))
-	f.order(tx, "1")
-	if err := work.Complete(over, created()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("Complete: %v, want the context's error", err)
-	}
-	f.orders(0)
-	f.leftFree(q)
-
-	alone := request("2")
-	_, work = f.store.Open(t.Context(), f.won(alone, 1), 0)
-	if err := work.Complete(over, created()); !errors.Is(err, context.Canceled) {
-		t.Fatalf("Complete without a transaction: %v, want the context's error", err)
-	}
-	f.leftFree(alone)
-
-	same := request("3")
-	_, _, work = f.claimTx(same, 0)
-	if err := work.Rollback(over); err != nil && !errors.Is(err, context.Canceled) {
-		t.Fatalf("Rollback: %v", err)
-	}
-	f.eventually("the gate is free", func() bool {
-		answer, err := f.store.Claim(t.Context(), again(same))
-		return err == nil && answer.Outcome == idem.Won
-	})
 }
 
 func TestTransactionOutlivesTheContextOfTx(t *testing.T) {
@@ -316,15 +236,15 @@ func TestRowsLeftOpenDoNotStopTheEnd(t *testing.T) {
 			f := newFixture(t)
 			f.exec(`INSERT INTO orders VALUES ('a'), ('b'), ('c')`)
 			_, tx, work := f.work(f.won(request("1"), 1))
-			rows, err := tx.QueryContext(t.Context(), `SELECT id FROM orders`) //nolint:sqlclosecheck // the point
+			rows, err := tx.QueryContext(t.Context(), `SELECT id FROM orders`) // the point
 			if err != nil || !rows.Next() {
 				t.Fatalf("Query: %v", err)
 			}
-			prepared, err := tx.PrepareContext(t.Context(), `SELECT id FROM orders WHERE id > ?`) //nolint:sqlclosecheck // the point
+			prepared, err := tx.PrepareContext(t.Context(), `SELECT id FROM orders WHERE id > ?`) // the point
 			if err != nil {
 				t.Fatal(err)
 			}
-			more, err := prepared.QueryContext(t.Context(), "a") //nolint:sqlclosecheck // the point
+			more, err := prepared.QueryContext(t.Context(), "a") // the point
 			if err != nil || !more.Next() {
 				t.Fatalf("prepared Query: %v", err)
 			}

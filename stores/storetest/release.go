@@ -12,6 +12,7 @@ func releaseChecks() []check {
 		{"release/as failed drops owner and payload, keeps the attempt", releaseFailed},
 		{"release/as cancelled is for good", releaseCancelled},
 		{"release/as processing ends the lease, holds the payload", releaseProcessing},
+		{"release/as processing of a lapsed claim drops its owner", releaseLapsed},
 		{"release/as anything else is invalid", releaseIllegal},
 		{"release/not as another state after the first", releaseOnceOnly},
 		{"release/not after success", releaseAfterSuccess},
@@ -70,6 +71,17 @@ func releaseProcessing(f fixture) {
 	f.outcome(idem.Mismatch, corrected(q))
 	f.won(again(q), 2)
 	f.lost(claim)
+}
+
+// releaseLapsed: the record looks released already, but its owner could still write.
+func releaseLapsed(f fixture) {
+	q := request("1")
+	claim := f.lapsed(q)
+	f.release(claim, idem.Processing)
+	if record := f.stands(q, idem.Processing, 1); record.Owner != "" || record.Live() {
+		f.Errorf("record %+v", record)
+	}
+	f.lostTo(claim, idem.Processing)
 }
 
 // lostTo fails the test unless a released claim is refused everything but the repetition of its release.

@@ -24,6 +24,7 @@ func tokenChecks() []check {
 		{"token/an invalid request spends nothing", invalidSpend},
 		{"token/a cancelled context spends nothing", cancelledSpend},
 		{"token/ends with its time", tokenEnds},
+		{"token/stays spent when its record has ended", spentForGood},
 		{"token/issuing prolongs the record", issueProlongs},
 		{"token/issuing never shortens the record", issueNeverShortens},
 		{"token/race: many spend one, one wins", raceForToken},

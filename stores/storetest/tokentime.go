@@ -38,6 +38,27 @@ func tokenEnds(f fixture) {
 	f.spends(f.tokens(), idem.Won, "a", long)
 }
 
+// spentForGood: a token that was only marked in its record could be spent again when the record is gone.
+func spentForGood(f fixture) {
+	for name, finish := range map[string]func(idem.Claim){
+		"running": func(idem.Claim) {},
+		"done":    func(c idem.Claim) { f.complete(c, result()) },
+		"failed":  func(c idem.Claim) { f.release(c, idem.Failed) },
+	} {
+		q := request(name)
+		q.Lease, q.Retention = brief, brief
+		err := f.tokens().Issue(f.Context(), []idem.Token{{ID: "a", Key: q.Key, TTL: time.Hour, Retention: brief}})
+		if err != nil {
+			f.Fatalf("Issue: %v", err)
+		}
+		finish(f.spends(f.tokens(), idem.Won, "a", q).Claim)
+	}
+	f.passed("clock")
+	for _, name := range []string{"running", "done", "failed"} {
+		f.spends(f.tokens(), idem.Unknown, "a", request(name))
+	}
+}
+
 func issueProlongs(f fixture) {
 	renewed := map[string]func(idem.Claim){
 		"running": func(idem.Claim) {},

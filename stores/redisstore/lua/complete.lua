@@ -6,12 +6,14 @@
 local record, unreadable = load()
 if unreadable then return 'format' end
 local attempt = tonumber(ARGV[10])
-local fingerprint = request.fingerprint
 if record then
   if not held(record, attempt) then return 'lost' end
   if record.state == 'succeeded' then return 'ok' end
   if record.state ~= 'processing' then return 'lost' end
-  fingerprint = record.fingerprint
+elseif request.owner == '' then
+  return 'lost'
+else
+  identify(attempt)
 end
-succeeded(attempt, fingerprint, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
+succeeded(ARGV[11], ARGV[12], ARGV[13], ARGV[14])
 return 'ok'

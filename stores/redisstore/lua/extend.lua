@@ -5,11 +5,11 @@
 local record, unreadable = load()
 if unreadable then return 0 end
 local attempt = tonumber(ARGV[10])
-if not record then
+if not record and request.owner ~= '' then
   processing(attempt, request.fingerprint)
   return 1
 end
-if record.state ~= 'processing' or not held(record, attempt) then return 0 end
+if not record or record.state ~= 'processing' or not held(record, attempt) then return 0 end
 redis.call('HSET', KEYS[1], 'lease', lease())
 keep()
 return 1

@@ -10,7 +10,7 @@ local function judge(record)
   if record.state == 'cancelled' then return 'withdrawn' end
   if differ(record.fingerprint, request.fingerprint) then return 'mismatch' end
   if record.state == 'succeeded' then return 'done' end
-  if record.state == 'processing' and record.lease > now then return 'busy' end
+  if record.state == 'processing' and record.lease > now() then return 'busy' end
   return 'won'
 end
 

@@ -9,7 +9,7 @@ if not record then return 'lost' end
 if record.state == state and record.attempt == attempt and record.owner == '' then return 'ok' end
 if record.state ~= 'processing' or not held(record, attempt) then return 'lost' end
 
-redis.call('HSET', KEYS[1], 'state', state, 'owner', '', 'lease', integer(now))
+redis.call('HSET', KEYS[1], 'state', state, 'owner', '', 'lease', integer(now()))
 if state ~= 'processing' then redis.call('HSET', KEYS[1], 'fingerprint', '') end
 keep()
 return 'ok'

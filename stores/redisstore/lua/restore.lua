@@ -5,5 +5,7 @@
 
 local _, unreadable = load()
 if unreadable then return 'format' end
-succeeded(tonumber(ARGV[10]), request.fingerprint, {ARGV[11], ARGV[12], ARGV[13], ARGV[14]})
+redis.call('DEL', KEYS[2])
+identify(tonumber(ARGV[10]))
+succeeded(ARGV[11], ARGV[12], ARGV[13], ARGV[14])
 return 'ok'

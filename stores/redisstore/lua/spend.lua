@@ -9,6 +9,8 @@ local known = redis.call('GET', KEYS[3]) == ARGV[10]
 if not record and not known and request.ledger == '' then return {'unknown'} end
 
 local outcome = judge(record)
+-- Written before the token is deleted: where Redis has no memory left the write fails, and the token must then still be there.
+local reply = answer(outcome, record)
 -- Whatever the record says, the token was used, lest it permit a claim after the record is forgotten. Another subject cannot use it up.
 if known and outcome ~= 'foreign' then redis.call('DEL', KEYS[3]) end
-return answer(outcome, record)
+return reply

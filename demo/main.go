@@ -1,0 +1,78 @@
+// Command demo is a small shop in which submitting twice is harmless. With no setting it needs nothing but Go:
+//
+//	go run ./demo
+//
+// The settings are those of package server, by the environment.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/idemkit/idem/demo/shop"
+	"github.com/idemkit/idem/server"
+	"github.com/idemkit/idem/web"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, nil, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run serves until the context ends. environ are the settings; nil: the process's own.
+func run(ctx context.Context, environ map[string]string, logger *slog.Logger) (err error) {
+	config, err := server.Load(environ)
+	if err != nil {
+		return err
+	}
+	backends, err := server.Open(ctx, config, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backends.Close()) }()
+	storage, err := open(ctx, backends)
+	if err != nil {
+		return err
+	}
+	metrics := server.NewMetrics()
+	settings := config.Web(backends, metrics, logger)
+	settings.ErrorPage = shop.ErrorPage()
+	guard, err := web.New(settings)
+	if err != nil {
+		return err
+	}
+	pages, err := shop.New(shop.Config{Guard: guard, Storage: storage, Logger: logger})
+	if err != nil {
+		return err
+	}
+	return server.Serve(ctx, config, routes(config, backends, metrics, pages, logger), guard, logger)
+}
+
+// open makes the shop's tables in the ledger's database.
+func open(ctx context.Context, b *server.Backends) (*shop.Storage, error) {
+	if b.Postgres != nil {
+		return shop.OnPostgres(ctx, b.Postgres)
+	}
+	return shop.OnSQLite(ctx, b.SQLite)
+}
+
+// routes keeps probes out of the request log.
+func routes(c server.Config, b *server.Backends, m *server.Metrics, pages http.Handler, logger *slog.Logger) http.Handler {
+	r := chi.NewRouter()
+	r.Group(b.Operations(m))
+	r.With(c.Middleware(logger)...).Mount("/", pages)
+	return r
+}

@@ -1,0 +1,53 @@
+package shop
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+)
+
+func (s *shop) index(w http.ResponseWriter, r *http.Request) {
+	s.page(w, r, http.StatusOK, indexPage(s.site))
+}
+
+func (s *shop) spa(w http.ResponseWriter, r *http.Request) {
+	s.page(w, r, http.StatusOK, spaPage(s.site))
+}
+
+// doubleClick names two items that nobody else orders, so that what each button made can be counted.
+func (s *shop) doubleClick(w http.ResponseWriter, r *http.Request) {
+	view := strings.TrimPrefix(newOrderID(), "o-")
+	s.page(w, r, http.StatusOK, doubleClickPage(s.site, "teapot "+view+" unguarded", "teapot "+view+" guarded"))
+}
+
+func (s *shop) receipt(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store") // how often the item was ordered changes
+	o, err := s.storage.order(r.Context(), chi.URLParam(r, "id"))
+	if errors.Is(err, errNotFound) {
+		s.refuse(w, r, http.StatusNotFound, "Nothing was ordered under this number.")
+		return
+	}
+	times := 0
+	if err == nil {
+		times, _, err = s.storage.ordersOf(r.Context(), o.Item)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.page(w, r, http.StatusOK, receiptPage(s.site, o, times))
+}
+
+// withDelay is a URL that passes the parameter delay of this request on.
+func withDelay(r *http.Request, path string, parameters url.Values) string {
+	if delay := r.URL.Query().Get("delay"); delay != "" {
+		parameters.Set("delay", delay)
+	}
+	if len(parameters) == 0 {
+		return path
+	}
+	return path + "?" + parameters.Encode()
+}

@@ -1,0 +1,315 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/idemkit/idem/web"
+)
+
+// inBubble runs the test on a clock of its own: waiting takes no time.
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+// racers sends n equal requests at once and returns their answers when all have come.
+func racers(n int, send func(i int) *httptest.ResponseRecorder) []*httptest.ResponseRecorder {
+	answers := make([]*httptest.ResponseRecorder, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { answers[i] = send(i) })
+	}
+	all.Wait()
+	return answers
+}
+
+func TestDuplicatesGetTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		for _, n := range []int{2, 100} {
+			t.Run(fmt.Sprintf("%s/%d", stores, n), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T) {
+					f := newFixture(t, only(stores))
+					token := f.token("order.create").Token
+					h := &work{then: func(w http.ResponseWriter, r *http.Request) {
+						time.Sleep(3 * time.Second) // on the bubble's clock
+						w.Header().Set("Location", "/orders/1")
+						w.WriteHeader(http.StatusCreated)
+						fmt.Fprint(w, "made")
+					}}
+					guarded := f.guard.Token("order.create")(h)
+					replays := 0
+					for _, rec := range racers(n, func(int) *httptest.ResponseRecorder { return f.do(guarded, f.order(token)) }) {
+						if rec.Code != 201 || rec.Body.String() != "made" || rec.Header().Get("Location") != "/orders/1" {
+							t.Errorf("answered %d %q %v", rec.Code, rec.Body, rec.Header())
+						}
+						if rec.Header().Get(replayed) == "true" {
+							replays++
+						}
+					}
+					if replays != n-1 {
+						t.Errorf("%d replays of %d answers", replays, n)
+					}
+					h.ran(t, 1)
+				})
+			})
+		}
+	}
+}
+
+func TestWaitEndsInProgress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options []web.Option
+		takes   time.Duration
+	}{
+		"default":    {takes: 10 * time.Second},
+		"two":        {options: []web.Option{web.Wait(2 * time.Second)}, takes: 2 * time.Second},
+		"not at all": {options: []web.Option{web.Wait(0)}},
+	} {
+		for _, stores := range []string{"both", "store", "ledger"} {
+			t.Run(name+"/"+stores, func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T) {
+					f := newFixture(t, only(stores))
+					token := f.token("order.create").Token
+					h := held()
+					guarded := f.guard.Token("order.create", c.options...)(h)
+					first := make(chan *httptest.ResponseRecorder)
+					go func() { first <- f.do(guarded, f.order(token)) }()
+					<-h.started
+					begun := time.Now()
+					p := refused(t, f.do(guarded, f.order(token)), 409, web.InProgress)
+					if took := time.Since(begun); took != c.takes || p.RetryAfter < 1 {
+						t.Errorf("took %v, retryAfter %d", took, p.RetryAfter)
+					}
+					close(h.release)
+					executed(t, <-first, 201)
+					h.ran(t, 1)
+				})
+			})
+		}
+	}
+}
+
+// Where the first fails, one waiter at a time takes over.
+func TestWaitersTakeOverOneAtATime(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t, only(stores))
+				token := f.token("order.create").Token
+				var mu sync.Mutex
+				running, most, runs := 0, 0, 0
+				h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					mu.Lock()
+					running++
+					most = max(most, running)
+					runs++
+					status := 500
+					if runs == 3 {
+						status = 201
+					}
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					running--
+					mu.Unlock()
+					w.WriteHeader(status)
+				})
+				guarded := f.guard.Token("order.create")(h)
+				failures, successes := 0, 0
+				for _, rec := range racers(5, func(int) *httptest.ResponseRecorder { return f.do(guarded, f.order(token)) }) {
+					switch rec.Code {
+					case 500:
+						failures++
+					case 201:
+						successes++
+					}
+				}
+				if most != 1 || runs != 3 || failures != 2 || successes != 3 {
+					t.Errorf("%d at once, %d runs, %d failures, %d successes", most, runs, failures, successes)
+				}
+			})
+		})
+	}
+}
+
+// A client that goes away does not cancel the work, and its retry gets the result.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t, only(stores))
+				token := f.token("order.create").Token
+				h := held()
+				h.then = func(w http.ResponseWriter, r *http.Request) {
+					if err := r.Context().Err(); err != nil {
+						t.Errorf("the work's context has ended: %v", err)
+					}
+					w.WriteHeader(201)
+				}
+				guarded := f.guard.Token("order.create")(h)
+				ctx, leave := context.WithCancel(t.Context())
+				first := make(chan *httptest.ResponseRecorder)
+				go func() { first <- f.do(guarded, f.order(token).WithContext(ctx)) }()
+				<-h.started
+				leave()
+				close(h.release)
+				executed(t, <-first, 201)
+				repeats(t, f.do(guarded, f.order(token)), &httptest.ResponseRecorder{Code: 201, Body: f.do(guarded, f.order(token)).Body})
+				h.ran(t, 1)
+			})
+		})
+	}
+}
+
+// A waiter whose client left does not take over, and what it held at the entrance is free.
+func TestWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t, only(stores))
+				token := f.token("order.create").Token
+				h := held()
+				h.then = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
+				guarded := f.guard.Token("order.create")(h)
+				first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
+				go func() { first <- f.do(guarded, f.order(token)) }()
+				<-h.started
+				ctx, leave := context.WithCancel(t.Context())
+				go func() { second <- f.do(guarded, f.order(token).WithContext(ctx)) }()
+				synctest.Wait()
+				leave()
+				if rec := <-second; rec.Code < 400 {
+					t.Errorf("a client that left was told %d", rec.Code)
+				}
+				close(h.release)
+				executed(t, <-first, 500)
+				time.Sleep(time.Minute)
+				h.ran(t, 1)
+				h.then = nil
+				executed(t, f.do(guarded, f.order(token)), 201)
+				h.ran(t, 2)
+			})
+		})
+	}
+}
+
+// The client leaves just when a store has said "won", before the next is asked: nothing may run on the entrance's word alone.
+func TestClientLeavesBetweenTheStores(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"Spend", "Claim"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			token := f.token("order.create").Token
+			h := &work{}
+			guarded := f.guard.Token("order.create")(h)
+			ctx, leave := context.WithCancel(t.Context())
+			faults := f.store.faults
+			if method == "Claim" {
+				faults = f.ledger.faults
+			}
+			faults.onAfter(method, func(context.Context) error { leave(); return nil })
+			f.do(guarded, f.order(token).WithContext(ctx))
+			claimed := f.ledger.count("Claim")
+			if int(h.runs.Load()) > claimed {
+				t.Errorf("ran %d times with %d claims of the ledger", h.runs.Load(), claimed)
+			}
+			faults.onAfter(method, nil)
+			if rec := f.do(guarded, f.order(token)); rec.Code != 201 {
+				t.Errorf("answered %d %s", rec.Code, rec.Body)
+			}
+			h.ran(t, 1)
+		})
+	}
+}
+
+// An answer is an error, not an empty 200, where a middleware's deadline ends the wait and the client is still there.
+func TestDeadlineOfAMiddlewareEndsTheWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		token := f.token("order.create").Token
+		h := held()
+		guarded := f.guard.Token("order.create")(h)
+		first := make(chan *httptest.ResponseRecorder)
+		go func() { first <- f.do(guarded, f.order(token)) }()
+		<-h.started
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		refused(t, f.do(guarded, f.order(token).WithContext(ctx)), 503, web.StoreUnavailable)
+		close(h.release)
+		executed(t, <-first, 201)
+	})
+}
+
+func TestLimitEndsTheWorksContext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options []web.Option
+		takes   time.Duration
+	}{
+		"default":          {takes: 30 * time.Second},
+		"two":              {options: []web.Option{web.Limit(2 * time.Second)}, takes: 2 * time.Second},
+		"same transaction": {options: []web.Option{web.SameTx(), web.Limit(2 * time.Second)}, takes: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t)
+				token := f.token("order.create").Token
+				begun := time.Now()
+				h := &work{then: func(w http.ResponseWriter, r *http.Request) {
+					<-r.Context().Done()
+					if !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+						t.Errorf("ended with %v", r.Context().Err())
+					}
+					w.WriteHeader(504)
+				}}
+				executed(t, f.do(f.guard.Token("order.create", c.options...)(h), f.order(token)), 504)
+				if took := time.Since(begun); took != c.takes {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// The lease is renewed while work goes on: nobody takes over work that takes longer than it.
+func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t, only(stores))
+				token := f.token("order.create").Token
+				h := &work{then: func(w http.ResponseWriter, _ *http.Request) { time.Sleep(20 * time.Second); w.WriteHeader(201) }}
+				guarded := f.guard.Token("order.create", web.Lease(time.Second), web.Wait(time.Minute))(h)
+				for _, rec := range racers(3, func(int) *httptest.ResponseRecorder { return f.do(guarded, f.order(token)) }) {
+					if rec.Code != 201 {
+						t.Errorf("answered %d %s", rec.Code, rec.Body)
+					}
+				}
+				h.ran(t, 1)
+			})
+		})
+	}
+}
