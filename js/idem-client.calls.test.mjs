@@ -156,6 +156,34 @@ describe('joining', () => {
   });
 });
 
+describe('equal calls that the caller keeps apart are not joined', () => {
+  const apart = {
+    'by Idempotency-Key': (n) => ({ headers: { 'Idempotency-Key': `k-${n}` } }),
+    'by Idempotent-Token': (n) => ({ headers: { 'Idempotent-Token': `t-${n}` } }),
+    'by Idempotent-Request-Id': (n) => ({ headers: { 'Idempotent-Request-Id': `request-of-${n}` } }),
+    'by who asks': (n) => ({ headers: { Authorization: `Bearer ${n}` } }),
+    'by requestId': (n) => ({ idem: { ...options, requestId: `request-of-${n}` } }),
+    'by action': (n) => ({ idem: { ...options, action: `action-${n}` } }),
+  };
+  for (const [name, more] of Object.entries(apart)) {
+    test(name, async () => {
+      await Promise.all([1, 2].map((n) => idem.fetch(url(), { ...post(), idem: options, ...more(n) })));
+      assert.equal(service.calls.length, 2);
+    });
+  }
+
+  test('a trace header keeps nothing apart', async () => {
+    await Promise.all([1, 2].map((n) => idem.fetch(url(), { ...post(), idem: options, headers: { 'X-Trace': `${n}` } })));
+    assert.equal(service.calls.length, 1);
+  });
+
+  test('Idempotent-Request-Id of the caller is the one that is sent, with a token for it', async () => {
+    await idem.fetch(url(), { ...post(), idem: options, headers: { 'Idempotent-Request-Id': 'request-of-mine' } });
+    assert.equal(service.issued[0].requestId, 'request-of-mine');
+    assert.equal(service.calls[0].headers['idempotent-request-id'], 'request-of-mine');
+  });
+});
+
 describe('a call that was not answered keeps its request id', () => {
   const fetch = (body, more) => idem.fetch(url(), { ...post(body), idem: { ...options, attempts: 1, ...more } });
   for (const [name, answer] of Object.entries({ 'lost': { destroy: true }, 'failed': { status: 500 }, 'away': { status: 503 } })) {

@@ -117,7 +117,7 @@
       b = Math.imul(b ^ char.codePointAt(0), 0x5bd1e995) ^ (b >>> 15);
     }
     const key = `idem:${(a >>> 0).toString(36)}${(b >>> 0).toString(36)}`;
-    const storage = (call) => { try { return id && call(root.sessionStorage); } catch { return undefined; } };
+    const storage = (call) => { try { return id && call(root.sessionStorage); } catch {} };
     return {
       recall: () => storage((s) => s.getItem(key)) || undefined,
       keep: (requestId) => storage((s) => s.setItem(key, requestId)),
@@ -132,7 +132,7 @@
     const bytes = await call.request.arrayBuffer(); // once: every attempt sends these
     const foreign = headers.has(TOKEN) || headers.has(KEY);
     if (!foreign && !state.token) {
-      state.requestId ??= memory.recall();
+      state.requestId ??= headers.get(REQUEST_ID) ?? memory.recall();
       Object.assign(state, embedded(state.action, state.requestId) ?? await issue(state, call, signal));
     }
     for (let renewals = 0; ; renewals++) {
@@ -145,12 +145,12 @@
       }
       const init = { headers, body: bytes };
       const response = await repeat(() => attempt(call.request, init, options.timeout, signal), options, signal);
-      if (!foreign && renewals < 2 && (await problemCode(response)) === 'token_expired') {
-        Object.assign(state, await issue(state, call, signal));
-        continue;
+      if (foreign) return response;
+      if (renewals === 2 || (await problemCode(response)) !== 'token_expired') {
+        if (response.status < 500 && !(await isTransient(response))) memory.forget();
+        return response;
       }
-      if (response.status < 500 && !(await isTransient(response))) memory.forget();
-      return response;
+      Object.assign(state, await issue(state, call, signal));
     }
   }
 
@@ -170,9 +170,12 @@
     const { idem, signal = input?.signal, ...rest } = init;
     const request = new Request(input, { ...rest, signal: null });
     const body = init.body ?? (input instanceof Request && request.body !== null ? {} : null);
-    const id = identity(action, request, body);
+    const headers = new Headers(request.headers);
     const options = { ...DEFAULTS, ...settings, ...idem };
-    return { request, headers: new Headers(request.headers), signal, options, id, memory: unanswered(id) };
+    const content = identity(action, request, body);
+    // Who asks, and whatever the caller names the intention by, keep calls apart; a trace header does not.
+    const names = [idem?.requestId, ...[TOKEN, REQUEST_ID, KEY, 'Authorization'].map((name) => headers.get(name))];
+    return { request, headers, signal, options, id: content && content + JSON.stringify(names), memory: unanswered(content) };
   }
 
   // Another origin gets a token only where the caller names the token service: a token is not for strangers.
@@ -233,7 +236,7 @@
 
   if (!root.document) return;
   const LOCK_MS = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
-  const locks = new Map(); // form -> { event, restore }
+  const locks = new Map(); // form -> { event, timer, restore }
 
   // What the application changes meanwhile is the application's: only our own value is taken back.
   function change(read, write, value) {
@@ -264,10 +267,10 @@
   }
 
   function unlock(form) {
-    const lock = locks.get(form);
+    const { timer, restore } = locks.get(form) ?? {};
     locks.delete(form);
-    clearTimeout(lock?.timer);
-    lock?.restore?.();
+    clearTimeout(timer);
+    restore?.();
   }
 
   // Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels
@@ -275,7 +278,7 @@
   // when the browser has collected the fields; a button disabled earlier would not be among them.
   root.addEventListener('submit', (event) => {
     const form = event.target;
-    if (!(form instanceof HTMLFormElement) || !form.hasAttribute('data-idem')) return;
+    if (!form.matches?.('form[data-idem]')) return;
     const lock = locks.get(form);
     if ((lock && !lock.event.defaultPrevented) || event.submitter?.getAttribute('aria-disabled') === 'true') {
       event.preventDefault();

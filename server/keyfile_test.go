@@ -17,7 +17,7 @@ import (
 func issue(t *testing.T, environ map[string]string) (token string, verify func(string) error) {
 	t.Helper()
 	b := open(t, environ, discard())
-	issued, err := b.Tokens.Issue(tokens.Grant{Action: "order.create", Subject: "s"})
+	issued, err := b.Tokens.Issue(tokens.Grant{Action: "order.create", Subject: tokens.SubjectDigest("", "s")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestKeyFileRace(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = b.Close() })
 		if token == "" {
-			issued, err := b.Tokens.Issue(tokens.Grant{Action: "a", Subject: "s"})
+			issued, err := b.Tokens.Issue(tokens.Grant{Action: "a", Subject: tokens.SubjectDigest("", "s")})
 			if err != nil {
 				t.Fatal(err)
 			}

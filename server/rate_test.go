@@ -71,7 +71,7 @@ func TestTokenRateComesBack(t *testing.T) {
 		if wait <= 0 {
 			t.Fatal("ten are given")
 		}
-		time.Sleep(2 * wait) // synctest's clock
+		<-time.After(2 * wait) // by the clock of synctest
 		if limit(r, "a", 5) != 0 {
 			t.Error("refused after the time")
 		}

@@ -29,7 +29,13 @@ const (
 // There is no time-out for whole requests and answers: a duplicate waits, and a large body is slow; routes have limits of their own.
 func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard, logger *slog.Logger) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil: // told to stop before it began
+		if err == nil {
+			err = listener.Close()
+		}
+		return nil
+	case err != nil:
 		return fmt.Errorf("IDEM_ADDR: cannot listen: %w", err)
 	}
 	server := &http.Server{
@@ -49,7 +55,7 @@ func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard
 		err = fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
 		logger.InfoContext(ctx, "idem: stopping")
-		err = c.stop(ctx, server)
+		err = stop(ctx, server, idem.DefaultLimit+c.Wait+stopMargin)
 		<-served
 	}
 	stopRunning()
@@ -73,8 +79,8 @@ func (c Config) url(addr net.Addr) string {
 }
 
 // stop waits for requests under way. ctx is the one that has ended.
-func (c Config) stop(ctx context.Context, server *http.Server) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), idem.DefaultLimit+c.Wait+stopMargin)
+func stop(ctx context.Context, server *http.Server, within time.Duration) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if err := server.Shutdown(bounded); err != nil {
 		return errors.Join(fmt.Errorf("stopping: requests were cut: %w", err), server.Close())

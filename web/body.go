@@ -36,7 +36,8 @@ type submission struct {
 }
 
 func (rt *route) submission(w http.ResponseWriter, r *http.Request) *submission {
-	s := &submission{route: rt, w: w, r: r}
+	s := &submission{route: rt, w: w, r: new(http.Request)}
+	*s.r = *r // the server looks at its own request's body to know whether it may wait for the rest of it
 	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil {
 		s.mediaType, s.boundary = mediaType, parameters["boundary"]
@@ -48,9 +49,9 @@ func (rt *route) submission(w http.ResponseWriter, r *http.Request) *submission 
 		s.parsed = r.MultipartForm != nil
 	}
 	if r.Body == nil {
-		r.Body = http.NoBody
+		s.r.Body = http.NoBody
 	}
-	s.r.Body = http.MaxBytesReader(w, r.Body, rt.bodyLimit)
+	s.r.Body = http.MaxBytesReader(w, s.r.Body, rt.bodyLimit)
 	return s
 }
 

@@ -150,22 +150,35 @@ func (rec *recorder) finish() error {
 	if rec.hijacked {
 		return nil
 	}
-	if !rec.left && bodyAllowed(rec.answered()) && rec.header.Get("Content-Length") == "" && rec.header.Get("Trailer") == "" {
+	if !rec.left && bodyAllowed(rec.answered()) && rec.header.Get("Content-Length") == "" && !rec.hasTrailers() {
 		rec.header.Set("Content-Length", strconv.Itoa(len(rec.body)))
 	}
-	err := rec.leave()
+	trailers := http.Header{}
 	for name, values := range rec.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(rec.trailers(), name) {
-			rec.w.Header()[name] = values
+		if strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(listed(rec.header["Trailer"]), name) {
+			trailers[name] = values
+			delete(rec.header, name)
 		}
 	}
+	err := rec.leave()
+	maps.Copy(rec.w.Header(), trailers)
 	return err
 }
 
-// trailers are the names that the handler declared.
-func (rec *recorder) trailers() []string {
+// hasTrailers: they need a body of unsaid length.
+func (rec *recorder) hasTrailers() bool {
+	for name := range rec.header {
+		if name == "Trailer" || strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// listed are the header names that comma-separated lines list.
+func listed(lines []string) []string {
 	var names []string
-	for _, line := range rec.header["Trailer"] {
+	for _, line := range lines {
 		for name := range strings.SplitSeq(line, ",") {
 			names = append(names, http.CanonicalHeaderKey(strings.TrimSpace(name)))
 		}
@@ -187,9 +200,10 @@ func (rec *recorder) result(cookies bool) idem.Result {
 	if rec.left {
 		return result
 	}
+	once := slices.Concat(listed(rec.header["Connection"]), listed(rec.header["Trailer"]))
 	for _, name := range slices.Sorted(maps.Keys(rec.header)) {
 		values := rec.header[name]
-		if unrepeatable(name) || name == "Set-Cookie" || slices.Equal(values, rec.outer[name]) {
+		if unrepeatable(name) || slices.Contains(once, name) || name == "Set-Cookie" || slices.Equal(values, rec.outer[name]) {
 			continue
 		}
 		for _, value := range values {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
@@ -28,14 +29,10 @@ func TestShots(t *testing.T) {
 				t.Helper()
 				if err := chromedp.Do(ctx, steps...); err != nil { t.Fatal(err) }
 			}
-			_ = emulation.SetEmulatedMedia
-			run(chromedp.Navigate(s.url))
-			if _, err := chromedp.Run(ctx, chromedp.ActionFunc[chromedp.Void](func(ctx context.Context) (v chromedp.Void, err error) {
-				err = emulation.SetDeviceMetricsOverride(width, height, 1, width == 390).Do(ctx)
-				if err != nil { return }
-				err = emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}).Do(ctx)
-				return
-			})); err != nil { t.Fatal(err) }
+			run(chromedp.Navigate(s.url), chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+				_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+				return err
+			}))
 			shot := func(name string) {
 				t.Helper()
 				png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
@@ -62,7 +59,7 @@ func TestShots(t *testing.T) {
 					until(t, ctx, `document.querySelector('#pill').textContent === 'Done before'`)
 				case "form":
 					shot("form-empty")
-					eval[any](t, ctx, `(document.querySelector('#item').value='Teapot', document.querySelector('#quantity').value='100', document.querySelector('form').requestSubmit(document.querySelector('button.primary')), 1)`)
+					eval[int](t, ctx, `(document.querySelector('#item').value='Teapot', document.querySelector('#quantity').value='100', document.querySelector('form').requestSubmit(document.querySelector('button.primary')), 1)`)
 					until(t, ctx, `document.querySelector('.says') !== null`)
 				}
 				time.Sleep(150 * time.Millisecond)

@@ -107,7 +107,7 @@ func arguments(q idem.Request, more ...any) []any {
 	}
 	return append([]any{
 		idem.Format, q.Owner, q.Subject, q.RequestID, q.Fingerprint,
-		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), milliseconds(q.Retention + time.Millisecond), q.Ledger, shared,
+		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), strconv.FormatInt(roundUp(q.Retention, time.Millisecond)+1, 10), q.Ledger, shared,
 	}, more...)
 }
 
