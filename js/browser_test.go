@@ -1,5 +1,3 @@
-//go:build browser
-
 // Run with: go test -tags browser ./js (needs Chromium; CHROMIUM names it, otherwise it is looked for).
 package js_test
 

@@ -266,6 +266,20 @@ describe('aborting', () => {
     assert.equal(service.calls.length, 1);
   });
 
+  test('while another payload of the intention runs: at once, and the other goes on', async () => {
+    service.hold();
+    const control = new AbortController();
+    const mine = order();
+    const first = mine.fetch(url(), post('1'));
+    const second = mine.fetch(url(), post('2', { signal: control.signal }));
+    await service.reached(1);
+    control.abort(reason);
+    await assert.rejects(second, aborted);
+    service.release();
+    assert.equal((await first).status, 201);
+    assert.equal(service.calls.length, 1);
+  });
+
   test("the signal of a Request counts, and init's goes before it", async () => {
     const request = () => new Request(url(), post('1', { signal: AbortSignal.abort(reason) }));
     await assert.rejects(order().fetch(request()));

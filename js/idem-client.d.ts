@@ -33,6 +33,7 @@ export interface Options {
 }
 
 export interface Init extends RequestInit {
+  /** For an intention's call: action, requestId and token are the intention's own, whatever is said here. */
   idem?: Options;
 }
 

@@ -9,8 +9,8 @@
   const KEY = 'Idempotency-Key';
   const DEFAULTS = { attempts: 5, backoff: 500, maxWait: 30_000, timeout: 60_000 };
 
+  const defaultAction = () => meta('idem-action') ?? 'default';
   const meta = (name) => root.document?.querySelector(`meta[name="${name}"]`)?.content || undefined;
-  const tokenURL = (options) => options.tokenUrl ?? meta('idem-token-url') ?? '/idem/token';
 
   // ---- waiting and repeating -------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@
   function embedded(action, requestId) {
     const token = meta('idem-token');
     const id = meta('idem-request-id');
-    if (!token || token === taken || action !== (meta('idem-action') ?? 'default') || (requestId && requestId !== id)) return undefined;
+    if (!token || token === taken || action !== defaultAction() || (requestId && requestId !== id)) return undefined;
     taken = token;
     return { token, requestId: id };
   }
@@ -91,7 +91,8 @@
   async function issue({ action, requestId }, { options, request: { credentials } }, signal) {
     const headers = { 'Content-Type': 'application/json' };
     const init = { method: 'POST', credentials, headers, body: JSON.stringify({ action, requestId }) };
-    const response = await repeat(() => attempt(tokenURL(options), init, options.timeout, signal), options, signal);
+    const url = options.tokenUrl ?? meta('idem-token-url') ?? '/idem/token';
+    const response = await repeat(() => attempt(url, init, options.timeout, signal), options, signal);
     if (response.ok) return response.json();
     throw Object.assign(new Error(`idem: no token, the answer was ${response.status}`), { response });
   }
@@ -100,11 +101,9 @@
 
   // Equal identities are the same intention. A body that cannot be compared has none.
   function identity(action, { method, url }, body) {
-    if (root.FormData && body instanceof FormData) {
-      body = JSON.stringify([...body].map(([name, v]) => [name, v.size === undefined ? v : [v.name, v.type, v.size, v.lastModified]]));
-    } else if (body instanceof URLSearchParams) {
-      body = String(body);
-    }
+    const file = (v) => (v.size === undefined ? v : [v.name, v.type, v.size, v.lastModified]);
+    if (body instanceof FormData) body = JSON.stringify([...body].map(([name, v]) => [name, file(v)]));
+    if (body instanceof URLSearchParams) body = String(body);
     return body == null || typeof body === 'string' ? [action, method, url, body ?? ''].join('\n') : undefined;
   }
 
@@ -136,15 +135,13 @@
       Object.assign(state, embedded(state.action, state.requestId) ?? await issue(state, call, signal));
     }
     for (let renewals = 0; ; renewals++) {
-      if (!foreign) {
-        headers.set(TOKEN, state.token);
-        if (state.requestId) {
-          headers.set(REQUEST_ID, state.requestId);
-          memory.keep(state.requestId);
-        }
+      if (!foreign) headers.set(TOKEN, state.token);
+      if (!foreign && state.requestId) {
+        headers.set(REQUEST_ID, state.requestId);
+        memory.keep(state.requestId);
       }
-      const init = { headers, body: bytes };
-      const response = await repeat(() => attempt(call.request, init, options.timeout, signal), options, signal);
+      const again = () => attempt(call.request, { headers, body: bytes }, options.timeout, signal);
+      const response = await repeat(again, options, signal);
       if (foreign) return response;
       if (renewals === 2 || (await problemCode(response)) !== 'token_expired') {
         if (response.status < 500 && !(await isTransient(response))) memory.forget();
@@ -153,6 +150,10 @@
       Object.assign(state, await issue(state, call, signal));
     }
   }
+
+  const gone = (signal) => new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 
   // Each caller may leave on its own; the call ends when the last one has left.
   const follow = (running, signal) => new Promise((resolve, reject) => {
@@ -169,7 +170,7 @@
   function prepare(action, settings, input, init = {}) {
     const { idem, signal = input?.signal, ...rest } = init;
     const request = new Request(input, { ...rest, signal: null });
-    const body = init.body ?? (input instanceof Request && request.body !== null ? {} : null);
+    const body = init.body ?? (input instanceof Request && request.body !== null ? input : null); // a stream: it has no identity
     const headers = new Headers(request.headers);
     const options = { ...DEFAULTS, ...settings, ...idem };
     const content = identity(action, request, body);
@@ -191,21 +192,20 @@
     const live = () => (running?.control.signal.aborted ? undefined : running);
     const begin = (call) => {
       const control = new AbortController();
-      const mine = { id: call.id, control, callers: 0 };
-      running = mine;
+      const mine = running = { id: call.id, control, callers: 0 };
       mine.answer = run(state, call, control.signal).finally(() => { if (running === mine) running = undefined; });
       mine.answer.catch(() => {}); // reported to those who follow
       return mine;
     };
     const send = async (call) => {
       if (!guarded(call)) return root.fetch(call.request, { signal: call.signal });
-      while (live() && running.id !== call.id) await running.answer.catch(() => {}); // then the server judges the other payload
+      while (live() && running.id !== call.id && !call.signal?.aborted) {
+        await Promise.race([running.answer.catch(() => {}), gone(call.signal)]); // then the server judges the other payload
+      }
       return follow(live() ?? begin(call), call.signal);
     };
     return { state, live, send };
   }
-
-  const defaultAction = () => meta('idem-action') ?? 'default';
 
   function intention(action = defaultAction(), settings = {}) {
     const { state, live, send } = create(action, settings);
@@ -239,17 +239,14 @@
   const locks = new Map(); // form -> { event, timer, restore }
 
   // What the application changes meanwhile is the application's: only our own value is taken back.
-  function change(read, write, value) {
-    const before = read();
-    write(value);
-    const ours = read();
-    return () => { if (read() === ours) write(before); };
-  }
-
   function label(button) {
     const busy = button.getAttribute('data-idem-busy');
     if (!busy) return () => {};
-    if (button instanceof HTMLInputElement) return change(() => button.value, (v) => { button.value = v; }, busy);
+    if (button instanceof HTMLInputElement) {
+      const before = button.value;
+      button.value = busy;
+      return () => { if (button.value === busy) button.value = before; };
+    }
     const before = [...button.childNodes];
     button.replaceChildren(busy);
     return () => { if (button.textContent === busy) button.replaceChildren(...before); };

@@ -21,7 +21,7 @@ import (
 //	idem_releases_failed_total{type}               claims that their lease must end
 //	idem_outcomes_lost_total{type}                 work that succeeded and whose result could not be recorded
 //
-// outcome is executed, failed or unknown where this call ran the work, replayed, or a problem's code where it was refused; "cancelled_by_client"
+// outcome is executed, failed or unknown where this call ran the work, replayed, or a problem's code where it was refused; "client_left"
 // where the caller left while waiting. type is the action or business type.
 type Metrics struct {
 	registry *prometheus.Registry
@@ -103,8 +103,8 @@ func refusalOf(err error) string {
 		err  error
 		code string
 	}{
-		{context.Canceled, "cancelled_by_client"},
-		{context.DeadlineExceeded, "cancelled_by_client"},
+		{context.Canceled, "client_left"},
+		{context.DeadlineExceeded, "client_left"},
 		{idem.ErrInProgress, "in_progress"},
 		{idem.ErrPayloadMismatch, "payload_mismatch"},
 		{idem.ErrKeyTaken, "key_taken"},

@@ -28,14 +28,11 @@ const (
 //
 // There is no time-out for whole requests and answers: a duplicate waits, and a large body is slow; routes have limits of their own.
 func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard, logger *slog.Logger) error {
+	if ctx.Err() != nil {
+		return nil // told to stop before it began
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	switch {
-	case ctx.Err() != nil: // told to stop before it began
-		if err == nil {
-			err = listener.Close()
-		}
-		return nil
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("IDEM_ADDR: cannot listen: %w", err)
 	}
 	server := &http.Server{

@@ -39,12 +39,12 @@ func (rt *route) submission(w http.ResponseWriter, r *http.Request) *submission 
 	s := &submission{route: rt, w: w, r: new(http.Request)}
 	*s.r = *r // the server looks at its own request's body to know whether it may wait for the rest of it
 	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil {
+	if err == nil || errors.Is(err, mime.ErrInvalidMediaParameter) { // as net/http reads it
 		s.mediaType, s.boundary = mediaType, parameters["boundary"]
 	}
 	switch s.mediaType {
-	case urlencoded:
-		s.parsed = r.PostForm != nil
+	case urlencoded: // of other methods net/http parses the query alone
+		s.parsed = r.PostForm != nil && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch)
 	case multiparts:
 		s.parsed = r.MultipartForm != nil
 	}

@@ -20,7 +20,11 @@ func (s *submission) fingerprint() ([]byte, *refusal) {
 		path, query = s.r.URL.EscapedPath(), s.r.URL.RawQuery
 	}
 	digest.add(s.r.Method, path, s.mediaType)
-	digest.form(s.counting(readURLEncoded(strings.NewReader(query))))
+	given := readURLEncoded(strings.NewReader(query))
+	digest.form(s.counting(given))
+	if !given.whole {
+		digest.add(query)
+	}
 	if failure := s.addPayload(digest); failure != nil {
 		return nil, failure
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -25,7 +26,7 @@ func JSONKey(paths ...string) KeyFunc {
 		if failure != nil {
 			return nil, failure
 		}
-		if !json.Valid(body) { // also bounds the depth, as gjson does not
+		if !utf8.Valid(body) || !json.Valid(body) { // decoders make one key of different broken bytes; Valid also bounds the depth, as gjson does not
 			return nil, refuse(KeyInvalid).with("the body is not one JSON value")
 		}
 		return each(paths, func(path string) (string, *refusal) { return jsonPart(gjson.ParseBytes(body), path) })
@@ -183,13 +184,16 @@ func Join(keys ...KeyFunc) KeyFunc {
 	return joined
 }
 
-// id is the parts as one string: alone as it is, several as a JSON array, so that ("a:b","c") and ("a","b:c") differ.
+// id is the parts as one string: alone as it is, several as a list of quoted strings, so that ("a:b","c") and ("a","b:c") differ.
 func id(parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	text, _ := json.Marshal(parts) // strings always marshal
-	return string(text)
+	quoted := make([]string, len(parts))
+	for i, part := range parts {
+		quoted[i] = strconv.Quote(part) // JSON would make one key of different broken bytes
+	}
+	return "[" + strings.Join(quoted, ",") + "]"
 }
 
 func each(names []string, read func(string) (string, *refusal)) ([]string, *refusal) {

@@ -155,9 +155,12 @@ func (rec *recorder) finish() error {
 	}
 	trailers := http.Header{}
 	for name, values := range rec.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(listed(rec.header["Trailer"]), name) {
-			trailers[name] = values
+		declared := slices.Contains(listed(rec.header["Trailer"]), name)
+		if declared {
 			delete(rec.header, name)
+		}
+		if declared || strings.HasPrefix(name, http.TrailerPrefix) {
+			trailers[name] = values
 		}
 	}
 	err := rec.leave()
@@ -200,6 +203,7 @@ func (rec *recorder) result(cookies bool) idem.Result {
 	if rec.left {
 		return result
 	}
+	rec.sniff()
 	once := slices.Concat(listed(rec.header["Connection"]), listed(rec.header["Trailer"]))
 	for _, name := range slices.Sorted(maps.Keys(rec.header)) {
 		values := rec.header[name]
@@ -219,6 +223,14 @@ func (rec *recorder) result(cookies bool) idem.Result {
 		result.Body = rec.body
 	}
 	return result
+}
+
+// sniff names the content's type as net/http would, so that the replay has it - and has none where the handler wanted none.
+func (rec *recorder) sniff() {
+	_, typed := rec.header["Content-Type"]
+	if !typed && len(rec.body) > 0 && rec.header.Get("Content-Encoding") == "" {
+		rec.header.Set("Content-Type", http.DetectContentType(rec.body))
+	}
 }
 
 // newLines are those behind what was there before.

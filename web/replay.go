@@ -44,6 +44,9 @@ func replay(w http.ResponseWriter, result idem.Result) {
 		seen[name] = true
 		header[name] = append(header[name], line[1])
 	}
+	if _, typed := header["Content-Type"]; !typed {
+		header["Content-Type"] = nil // net/http is not to guess what the first answer did not say
+	}
 	header.Set(replayedHeader, "true")
 	if bodyAllowed(result.Status) && !redirect(result.Status) {
 		header.Set("Content-Length", strconv.Itoa(len(result.Body)))

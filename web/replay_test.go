@@ -72,8 +72,12 @@ func TestReplayIsLineForLine(t *testing.T) {
 					want.Del(name)
 				}
 				want.Set(replayed, "true")
-				if !maps.EqualFunc(want, second.Header(), slices.Equal) {
-					t.Errorf("replayed\n%v, want\n%v", second.Header(), want)
+				got := second.Header().Clone()
+				for _, h := range []http.Header{want, got} { // set to nothing is how a handler says that it wants none
+					maps.DeleteFunc(h, func(_ string, lines []string) bool { return len(lines) == 0 })
+				}
+				if !maps.EqualFunc(want, got, slices.Equal) {
+					t.Errorf("replayed\n%v, want\n%v", got, want)
 				}
 				h.ran(t, 1)
 			})

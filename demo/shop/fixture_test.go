@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -9,7 +10,6 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -104,7 +104,7 @@ func open(t *testing.T, p parts) *site {
 	served := httptest.NewServer(server.Recover(quiet)(handler))
 	s := &site{T: t, url: served.URL, exits: exits, parts: p}
 	s.client = newBrowser(t)
-	t.Cleanup(func() { served.Close(); must(t, guard.Drain(t.Context())) })
+	t.Cleanup(func() { served.Close(); must(t, guard.Drain(context.WithoutCancel(t.Context()))) })
 	return s
 }
 
@@ -245,5 +245,3 @@ func item() string { return "teapot " + idem.NewOwner()[:8] }
 
 // body of an order of one piece.
 func one(item string) string { return `{"item":"` + item + `","quantity":1}` }
-
-var _ = os.Getenv

@@ -233,7 +233,9 @@ func TestProxyLeavesNoGoroutine(t *testing.T) {
 			p := dial(t, link.Addr())
 			fault(link)
 			_, _ = io.WriteString(p, "hello\n")
-			_ = dial(t, link.Addr())
+			if conn, err := net.Dial("tcp", link.Addr()); err == nil {
+				defer conn.Close()
+			}
 		}
 	})
 	goleak.VerifyNone(t, before)

@@ -15,10 +15,7 @@ func (s *Store) Complete(ctx context.Context, c idem.Claim, r idem.Result) error
 	if err != nil {
 		return err
 	}
-	finished := finished{of: func(r idem.Record) bool {
-		return r.State == idem.Succeeded && r.Attempt == c.Attempt && r.Owner == c.Owner
-	}}
-	return s.finish(ctx, c, "complete", s.sql.complete, arguments, finished)
+	return s.finish(ctx, c, "complete", s.sql.complete, arguments, func(r idem.Record) bool { return succeededBy(r, c) })
 }
 
 // Release ends the claim without success; idem.ErrInvalid for any state but failed, cancelled and processing.
@@ -27,41 +24,38 @@ func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, reason
 		return fmt.Errorf("%w: a claim is released as failed, cancelled or processing, not as %q", idem.ErrInvalid, as)
 	}
 	arguments := append(claimFence(c), string(as), reasonColumn(reason), microseconds(c.Retention))
-	finished := finished{of: func(r idem.Record) bool {
+	return s.finish(ctx, c, "release", s.sql.release, arguments, func(r idem.Record) bool {
 		return r.State == as && r.Attempt == c.Attempt && r.Owner == "" && r.LeaseLeft <= 0
-	}}
-	return s.finish(ctx, c, "release", s.sql.release, arguments, finished)
+	})
 }
 
-// finished recognises the record that an earlier, unanswered call of the same claim left.
-type finished struct{ of func(idem.Record) bool }
+// succeededBy recognises the record that an earlier, unanswered finish of the same claim left.
+func succeededBy(r idem.Record, c idem.Claim) bool {
+	return r.State == idem.Succeeded && r.Attempt == c.Attempt && r.Owner == c.Owner
+}
 
-// finish writes the end of a claim. Where nothing was written it looks why.
-func (s *Store) finish(ctx context.Context, c idem.Claim, command, sql string, arguments []any, done finished) error {
+// finish writes the end of a claim. Where nothing was written it looks why; done recognises what an earlier call of the same claim left.
+func (s *Store) finish(ctx context.Context, c idem.Claim, command, sql string, arguments []any, done func(idem.Record) bool) error {
 	err := s.transact(ctx, func(b *pgx.Batch) {
 		run(b, impatient, setting(lockWait))
 		run(b, sql, arguments...)
 	})
-	switch state(err) {
-	case guardRaised, lockNotAvailable:
-	case "":
-		if err == nil {
-			return nil
-		}
-		return failed(ctx, command, err)
-	default:
-		return failed(ctx, command, err)
+	switch code := state(err); {
+	case err == nil:
+		return nil
+	case code == guardRaised, code == lockNotAvailable:
+		return s.explain(ctx, c, command, err, done)
 	}
-	return s.explain(ctx, c, command, err, done)
+	return failed(ctx, command, err)
 }
 
 // explain tells why a claim could not be finished: done before, lost, taken over by a transaction that is still open - or merely waiting for a lock.
-func (s *Store) explain(ctx context.Context, c idem.Claim, command string, cause error, done finished) error {
+func (s *Store) explain(ctx context.Context, c idem.Claim, command string, cause error, done func(idem.Record) bool) error {
 	record, busy, err := s.standing(ctx, c)
 	switch {
 	case err != nil:
 		return failed(ctx, command, err)
-	case record != nil && done.of(*record):
+	case record != nil && done(*record):
 		return nil
 	case state(cause) == guardRaised, busy:
 		return idem.ErrClaimLost

@@ -41,14 +41,10 @@ func (w *work) settle(ctx context.Context, cause error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w: %w", idem.ErrOutcomeUnknown, cause, err)
-	case w.succeeded(seen.byKey):
+	case seen.byKey != nil && succeededBy(*seen.byKey, w.claim):
 		return nil
 	case w.whole || fenced > 0:
 		return fmt.Errorf("pgstore: complete: the commit did not happen and its writes are rolled back: %w", cause)
 	}
 	return fmt.Errorf("%w: %w", idem.ErrClaimLost, cause)
-}
-
-func (w *work) succeeded(r *idem.Record) bool {
-	return r != nil && r.State == idem.Succeeded && r.Owner == w.claim.Owner && r.Attempt == w.claim.Attempt
 }

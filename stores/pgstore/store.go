@@ -47,7 +47,7 @@ func (s *Store) Name() string { return s.name }
 
 // Ping reports whether the database answers and has the table.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.pool.QueryRow(ctx, s.sql.ping).Scan(new(bool)); err != nil {
+	if _, err := s.pool.Exec(ctx, s.sql.ping); err != nil {
 		return failed(ctx, "ping", err)
 	}
 	return nil

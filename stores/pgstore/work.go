@@ -122,16 +122,21 @@ func (w *work) completeAlone(ctx context.Context, r idem.Result) error {
 		return failed(ctx, "complete", err)
 	}
 	err := w.store.Complete(ctx, w.claim, r)
-	if err == nil || errors.Is(err, idem.ErrClaimLost) || errors.Is(err, idem.ErrFormat) || state(err) != "" && decided(err) {
+	if answered(err) {
 		return err
 	}
 	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	repeated := w.store.Complete(again, w.claim, r)
-	if repeated == nil || errors.Is(repeated, idem.ErrClaimLost) || errors.Is(repeated, idem.ErrFormat) || state(repeated) != "" && decided(repeated) {
+	if answered(repeated) {
 		return repeated
 	}
 	return fmt.Errorf("%w: %w", idem.ErrOutcomeUnknown, err)
+}
+
+// answered reports whether the database said how the finish ended.
+func answered(err error) bool {
+	return err == nil || errors.Is(err, idem.ErrClaimLost) || errors.Is(err, idem.ErrFormat) || (state(err) != "" && decided(err))
 }
 
 func (w *work) commit(ctx context.Context, arguments []any) error {
@@ -163,7 +168,7 @@ func (w *work) commit(ctx context.Context, arguments []any) error {
 	case state(err) == guardRaised:
 		return idem.ErrClaimLost
 	case state(err) == lockNotAvailable:
-		return w.store.explain(ctx, w.claim, "complete", err, finished{of: func(idem.Record) bool { return false }})
+		return w.store.explain(ctx, w.claim, "complete", err, func(idem.Record) bool { return false })
 	}
 	return failed(ctx, "complete", err)
 }

@@ -78,7 +78,7 @@ func load(t *testing.T, store *redisstore.Store) {
 // What is asked in one go takes one delay, not one for each.
 func TestBatchesAreOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	const delay = 150 * time.Millisecond
+	const delay = 500 * time.Millisecond
 	server, ctx := testkit.Redis(t), context.Background()
 	link := testkit.Proxy(t, server.Addr)
 	store := redisstore.New(testkit.RedisClient(t, testkit.RedisOptions(link.Addr())), redisstore.Options{})

@@ -13,7 +13,7 @@ import (
 
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -176,7 +176,7 @@ func TestIdleTransaction(t *testing.T) {
 	t.Run("is rolled back and lets others write", func(t *testing.T) {
 		t.Parallel()
 		f, q := newFixture(t), request("1")
-		ctx, tx, work := f.claimTx(q, 50*time.Millisecond)
+		ctx, tx, work := f.claimTx(q, 500*time.Millisecond)
 		f.order(tx, "1")
 		f.won(request("2"), 1) // waits until the limit
 		f.refused(ctx, tx)
@@ -203,12 +203,12 @@ func TestIdleTransaction(t *testing.T) {
 	t.Run("in use is not idle", func(t *testing.T) {
 		t.Parallel()
 		f, q := newFixture(t), request("1")
-		const limit = 400 * time.Millisecond
+		const limit = time.Second
 		_, tx, work := f.claimTx(q, limit)
 		begun := time.Now()
 		tick := time.NewTicker(limit / 20)
 		defer tick.Stop()
-		for time.Since(begun) < 2*limit {
+		for time.Since(begun) < limit+limit/2 {
 			<-tick.C
 			if _, err := tx.ExecContext(t.Context(), `UPDATE orders SET id = id`); err != nil {
 				t.Fatalf("after %v: %v", time.Since(begun), err)

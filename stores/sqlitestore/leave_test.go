@@ -160,3 +160,43 @@ func TestNewBeforeMigrate(t *testing.T) {
 		t.Fatal("the statements are not prepared")
 	}
 }
+
+// Renewals that wait for a transaction are in its commit, so that no other process comes between. The clock, which each renewal asks, tells when it was.
+func TestRenewalsCommitWithTheWork(t *testing.T) {
+	t.Parallel()
+	store, another := impatient(t)
+	if _, err := another.ExecContext(t.Context(), `CREATE TABLE orders (id TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	waiting := won(t, store, leased("waiting", 3*time.Millisecond))
+	ctx, work := store.Open(t.Context(), won(t, store, leased("slow", time.Hour)), 0)
+	tx, err := Tx(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES ('1')`); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := store.Extend(t.Context(), []idem.Claim{waiting}); err != nil || len(lost) > 0 {
+		t.Fatalf("Extend: lost %v, %v", lost, err)
+	}
+	asked, late := 0, 0
+	store.now = func() time.Time {
+		var committed int
+		if err := another.QueryRowContext(t.Context(), `SELECT count(*) FROM orders`).Scan(&committed); err != nil {
+			t.Error(err)
+		}
+		asked++
+		late += committed
+		return time.Now()
+	}
+	if err := work.Complete(t.Context(), idem.Result{Status: 204}); err != nil {
+		t.Fatal(err)
+	}
+	if asked < 2 || late > 0 {
+		t.Errorf("the clock was asked %d times, %d of them after the commit", asked, late)
+	}
+	if len(store.gate.pending) != 0 {
+		t.Error("still pending")
+	}
+}

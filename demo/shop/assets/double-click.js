@@ -9,7 +9,7 @@
   };
 
   const sides = [...document.querySelectorAll('[data-side]')].map((element) => ({
-    element, name: element.dataset.side, item: element.dataset.item, clicks: 0, waiting: 0, orders: 0, seen: new Set(),
+    element, name: element.dataset.side, item: element.dataset.item, clicks: 0, waiting: 0, orders: 0, lines: [],
   }));
   sides.forEach((side) => side.element.querySelector('form').addEventListener('submit', (event) => {
     event.preventDefault();
@@ -17,21 +17,17 @@
   }));
 
   async function click(side) {
-    side.clicks++;
+    const line = log(side, `Click ${++side.clicks}`);
     side.waiting++;
-    const line = log(side, `Click ${side.clicks}`);
     show(side);
     try {
       const response = await ways[side.name](JSON.stringify({ item: side.item, quantity: 1 }));
       const answer = await response.json();
-      if (!response.ok) throw new Error(answer.detail || answer.title);
-      const again = side.seen.has(answer.id);
-      side.seen.add(answer.id);
-      line.say(answer.id, again ? 'the same order' : 'a new order', `/orders/${answer.id}`);
-      line.element.classList.add(again ? 'same' : 'new');
+      if (!response.ok) throw new Error(answer.detail ?? answer.title);
+      line.id = answer.id;
       side.orders = await count(side.item);
     } catch (error) {
-      line.say('', `no answer: ${error.message}`);
+      line.outcome.textContent = `no answer: ${error.message}`;
     }
     side.waiting--;
     show(side);
@@ -44,19 +40,27 @@
   }
 
   function log(side, label) {
-    const element = document.createElement('li');
-    const outcome = document.createElement('span');
-    outcome.textContent = 'waiting…';
-    element.append(Object.assign(document.createElement('span'), { textContent: label }), outcome);
-    side.element.querySelector('[data-log]').append(element);
-    const say = (id, text, url) => {
-      outcome.textContent = text;
-      if (id) outcome.prepend(Object.assign(document.createElement('a'), { href: url, textContent: id }), ' ');
-    };
-    return { element, say };
+    const make = (tag, textContent) => Object.assign(document.createElement(tag), { textContent });
+    const line = { element: make('li', ''), outcome: make('span', 'waiting…'), id: undefined };
+    line.element.append(make('span', label), line.outcome);
+    side.element.querySelector('[data-log]').append(line.element);
+    side.lines.push(line);
+    return line;
+  }
+
+  // Answers may come in another order than clicks: what is new and what is the same is told in the clicks' own.
+  function tell({ lines }) {
+    lines.forEach((line, i) => {
+      if (!line.id) return;
+      const same = lines.slice(0, i).some((earlier) => earlier.id === line.id);
+      line.element.className = same ? 'same' : 'new';
+      const link = Object.assign(document.createElement('a'), { href: `/orders/${line.id}`, textContent: line.id });
+      line.outcome.replaceChildren(link, same ? ' the same order' : ' a new order');
+    });
   }
 
   function show(side) {
+    tell(side);
     side.element.classList.toggle('waiting', side.waiting > 0);
     side.element.classList.toggle('many', side.orders > 1);
     side.element.classList.toggle('one', side.orders === 1);
@@ -69,9 +73,9 @@
 
   function verdict(unguarded, guarded) {
     if (unguarded.waiting || guarded.waiting || !(unguarded.orders + guarded.orders)) return '';
-    if (guarded.clicks === 0) return `${times(unguarded.clicks, 'click')}, ${times(unguarded.orders, 'order')}. Now double-click the other one.`;
-    const one = `${times(guarded.clicks, 'click')} with idem made ${times(guarded.orders, 'order')}, and every click got its receipt`;
-    if (unguarded.clicks === 0) return `${one}.`;
-    return `${one}; ${times(unguarded.clicks, 'click')} without made ${unguarded.orders}.`;
+    const without = `${times(unguarded.clicks, 'click')} without a guard made ${times(unguarded.orders, 'order')}`;
+    const kept = `${times(guarded.clicks, 'click')} with idem made ${times(guarded.orders, 'order')}, and every click got its receipt.`;
+    if (!guarded.clicks) return `${without}. Now the other button.`;
+    return unguarded.clicks ? `${without}; ${kept}` : kept;
   }
 })();

@@ -23,12 +23,12 @@
   async function send() {
     const mine = intention;
     control ??= new AbortController();
-    const order = { item: form.elements.item.value, quantity: Number(form.elements.quantity.value) };
+    const order = { item: $('item').value, quantity: Number($('quantity').value) };
     note(mine.pending ? 'Clicked again: this joins the call that runs.' : 'Sent.');
     state('sending', 'Sending…');
     $('stop').hidden = false;
     try {
-      const response = await mine.fetch(`/api/orders${form.elements.trouble.value}`, {
+      const response = await mine.fetch(`/api/orders${$('trouble').value}`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify(order),

@@ -5,7 +5,7 @@
 
 local _, unreadable = load()
 if unreadable then return 'format' end
-redis.call('DEL', KEYS[2])
 identify(tonumber(ARGV[10]))
+redis.call('DEL', KEYS[2])
 succeeded(ARGV[11], ARGV[12], ARGV[13], ARGV[14])
 return 'ok'
