@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/idemkit/idem/internal/testkit"
 )
 
 func keys(selector, text string) chromedp.Action[chromedp.Void] {
@@ -17,8 +19,8 @@ const sendForm = `(() => { const form = new FormData(); form.append('item', 'tea
 func TestFetchSendsEqualBytes(t *testing.T) {
 	s := newShop(t, "")
 	s.release()
-	ctx := open(t, s)
-	check(t, ctx, sendForm, true)
+	b := open(t, s)
+	testkit.Check(b, sendForm, true)
 	if s.count() != 2 || s.posts[0] != s.posts[1] || !strings.Contains(s.posts[0], "a.bin") {
 		t.Errorf("posts: %q", s.posts)
 	}
@@ -29,20 +31,20 @@ func TestFetchSendsEqualBytes(t *testing.T) {
 
 func TestFetchAfterReload(t *testing.T) {
 	s := newShop(t, "")
-	ctx := open(t, s)
-	eval[bool](t, ctx, `void `+sendForm+` || true`)
+	b := open(t, s)
+	testkit.Eval[bool](b, `void `+sendForm+` || true`)
 	s.reached(t, 1)
-	do(t, ctx, chromedp.Reload())
+	b.Do(chromedp.Reload())
 	s.release()
-	check(t, ctx, sendForm, true)
+	testkit.Check(b, sendForm, true)
 	if a, b := s.headers[0].Get("Idempotent-Request-Id"), s.headers[1].Get("Idempotent-Request-Id"); a != b {
 		t.Errorf("the same again after a reload has request id %q, the first had %q", b, a)
 	}
-	check(t, ctx, `sessionStorage.length`, 0)
+	testkit.Check(b, `sessionStorage.length`, 0)
 }
 
 func TestImportForEffect(t *testing.T) {
 	s := newShop(t, "")
-	ctx := open(t, s)
-	check(t, ctx, `(async () => { const before = window.idem; await import('/idem-client.js'); return before === window.idem && typeof idem.fetch })()`, "function")
+	b := open(t, s)
+	testkit.Check(b, `(async () => { const before = window.idem; await import('/idem-client.js'); return before === window.idem && typeof idem.fetch })()`, "function")
 }

@@ -3,6 +3,8 @@ package js_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/idemkit/idem/internal/testkit"
 )
 
 const orderForm = `<form id=f method=post action=/post data-idem><input id=i name=item value=tea>
@@ -16,16 +18,16 @@ func framed(form string) string {
 
 func TestFormIsSentOnce(t *testing.T) {
 	s := newShop(t, framed(orderForm))
-	ctx := open(t, s)
-	click(t, ctx, "#b")
+	b := open(t, s)
+	b.Click("#b")
 	s.reached(t, 1)
-	click(t, ctx, "#b")
-	click(t, ctx, "#a")
-	do(t, ctx, keys("#a", "\r"), keys("#a", " "), keys("#i", "\r"))
-	check(t, ctx, `document.querySelector('#a').getAttribute('aria-disabled') + document.querySelector('#b').getAttribute('aria-disabled')`, "truetrue")
-	check(t, ctx, `document.querySelector('#a').disabled`, false)
+	b.Click("#b")
+	b.Click("#a")
+	b.Do(keys("#a", "\r"), keys("#a", " "), keys("#i", "\r"))
+	testkit.Check(b, `document.querySelector('#a').getAttribute('aria-disabled') + document.querySelector('#b').getAttribute('aria-disabled')`, "truetrue")
+	testkit.Check(b, `document.querySelector('#a').disabled`, false)
 	s.release()
-	until(t, ctx, `document.querySelector('iframe').contentDocument.querySelector('#done') !== null`)
+	b.Until(`document.querySelector('iframe').contentDocument.querySelector('#done') !== null`)
 	if s.count() != 1 || s.posts[0] != "item=tea&then=another" {
 		t.Errorf("posts: %q", s.posts)
 	}
@@ -33,54 +35,54 @@ func TestFormIsSentOnce(t *testing.T) {
 
 func TestFormAfterBack(t *testing.T) {
 	s := newShop(t, orderForm)
-	ctx := open(t, s)
-	eval[bool](t, ctx, `new MutationObserver(() => { window.seen ??= document.querySelector('#a').textContent })
+	b := open(t, s)
+	testkit.Eval[bool](b, `new MutationObserver(() => { window.seen ??= document.querySelector('#a').textContent })
 		.observe(document.querySelector('#f'), { subtree: true, childList: true }), true`)
-	click(t, ctx, "#a")
+	b.Click("#a")
 	s.reached(t, 1)
 	s.release()
-	until(t, ctx, `location.pathname === '/done'`)
-	eval[bool](t, ctx, `setTimeout(() => history.back()), true`)
-	until(t, ctx, `location.pathname === '/'`)
-	check(t, ctx, `window.seen`, "Ordering") // and the page came out of the back-forward cache
-	until(t, ctx, `document.querySelector('#a').innerHTML === '<b>Order</b>'`)
-	check(t, ctx, `document.querySelectorAll('[aria-disabled]').length`, 0)
-	click(t, ctx, "#a")
+	b.Until(`location.pathname === '/done'`)
+	testkit.Eval[bool](b, `setTimeout(() => history.back()), true`)
+	b.Until(`location.pathname === '/'`)
+	testkit.Check(b, `window.seen`, "Ordering") // and the page came out of the back-forward cache
+	b.Until(`document.querySelector('#a').innerHTML === '<b>Order</b>'`)
+	testkit.Check(b, `document.querySelectorAll('[aria-disabled]').length`, 0)
+	b.Click("#a")
 	s.reached(t, 2)
 }
 
 func TestFormCancelled(t *testing.T) {
 	s := newShop(t, framed(orderForm))
-	ctx := open(t, s)
-	eval[bool](t, ctx, `document.addEventListener('submit', (e) => { if (!window.sure) e.preventDefault(); }), true`)
-	click(t, ctx, "#a")
-	check(t, ctx, `new Promise((r) => setTimeout(() => r(document.querySelectorAll('[aria-disabled]').length), 20))`, 0)
-	check(t, ctx, `document.querySelector('#a').textContent`, "Order")
-	eval[bool](t, ctx, `window.sure = true`)
-	click(t, ctx, "#a")
+	b := open(t, s)
+	testkit.Eval[bool](b, `document.addEventListener('submit', (e) => { if (!window.sure) e.preventDefault(); }), true`)
+	b.Click("#a")
+	testkit.Check(b, `new Promise((r) => setTimeout(() => r(document.querySelectorAll('[aria-disabled]').length), 20))`, 0)
+	testkit.Check(b, `document.querySelector('#a').textContent`, "Order")
+	testkit.Eval[bool](b, `window.sure = true`)
+	b.Click("#a")
 	s.reached(t, 1)
 }
 
 func TestFormSubmittedByItsHandlerAfterACheck(t *testing.T) {
 	s := newShop(t, framed(orderForm))
-	ctx := open(t, s)
-	eval[bool](t, ctx, `document.querySelector('#f').addEventListener('submit', (e) => {
+	b := open(t, s)
+	testkit.Eval[bool](b, `document.querySelector('#f').addEventListener('submit', (e) => {
 		if (window.checked) return;
 		e.preventDefault(); window.checked = true; setTimeout(() => e.target.requestSubmit(e.submitter)); }), true`)
-	click(t, ctx, "#a")
+	b.Click("#a")
 	s.reached(t, 1)
-	check(t, ctx, `document.querySelector('#a').getAttribute('aria-disabled')`, "true")
+	testkit.Check(b, `document.querySelector('#a').getAttribute('aria-disabled')`, "true")
 }
 
 func TestFormsAreIndependent(t *testing.T) {
 	s := newShop(t, strings.Repeat(`<form method=post action=/nothing data-idem><button>Go</button></form>`, 3))
-	ctx := open(t, s)
+	b := open(t, s)
 	for i, form := range []string{"1", "2", "3"} {
-		click(t, ctx, "form:nth-of-type("+form+") button")
+		b.Click("form:nth-of-type(" + form + ") button")
 		s.reached(t, i+1)
-		click(t, ctx, "form:nth-of-type("+form+") button")
+		b.Click("form:nth-of-type(" + form + ") button")
 	}
-	check(t, ctx, `document.querySelectorAll('[aria-disabled=true]').length`, 3)
+	testkit.Check(b, `document.querySelectorAll('[aria-disabled=true]').length`, 3)
 	if s.count() != 3 {
 		t.Errorf("%d posts, want one of each form", s.count())
 	}
@@ -88,24 +90,24 @@ func TestFormsAreIndependent(t *testing.T) {
 
 func TestFormGivenBackAfterDeadSubmission(t *testing.T) {
 	s := newShop(t, `<form method=post action=/nothing data-idem data-idem-timeout=80><input type=submit value=Go data-idem-busy=Going></form>`)
-	ctx := open(t, s)
-	click(t, ctx, "input")
-	until(t, ctx, `document.querySelector('input').value === 'Going'`)
-	until(t, ctx, `document.querySelector('input').value === 'Go' && !document.querySelector('input').hasAttribute('aria-disabled')`)
-	click(t, ctx, "input")
+	b := open(t, s)
+	b.Click("input")
+	b.Until(`document.querySelector('input').value === 'Going'`)
+	b.Until(`document.querySelector('input').value === 'Go' && !document.querySelector('input').hasAttribute('aria-disabled')`)
+	b.Click("input")
 	s.reached(t, 2)
 }
 
 func TestFormRestoresOnlyItsOwnChanges(t *testing.T) {
 	s := newShop(t, `<form method=post action=/nothing data-idem data-idem-timeout=80>
 		<button id=a data-idem-busy=Going>Go</button><button id=b aria-disabled=true>No</button></form>`)
-	ctx := open(t, s)
-	click(t, ctx, "#b")
-	click(t, ctx, "#a")
-	until(t, ctx, `document.querySelector('#a').textContent === 'Going'`)
-	eval[string](t, ctx, `document.querySelector('#a').textContent = 'Sold out'`)
-	until(t, ctx, `!document.querySelector('#a').hasAttribute('aria-disabled')`)
-	check(t, ctx, `document.querySelector('#a').textContent + document.querySelector('#b').getAttribute('aria-disabled')`, "Sold outtrue")
+	b := open(t, s)
+	b.Click("#b")
+	b.Click("#a")
+	b.Until(`document.querySelector('#a').textContent === 'Going'`)
+	testkit.Eval[string](b, `document.querySelector('#a').textContent = 'Sold out'`)
+	b.Until(`!document.querySelector('#a').hasAttribute('aria-disabled')`)
+	testkit.Check(b, `document.querySelector('#a').textContent + document.querySelector('#b').getAttribute('aria-disabled')`, "Sold outtrue")
 	if s.count() != 1 {
 		t.Errorf("%d posts; a button that is aria-disabled submits nothing", s.count())
 	}
@@ -113,10 +115,10 @@ func TestFormRestoresOnlyItsOwnChanges(t *testing.T) {
 
 func TestFormThatIsNotMarked(t *testing.T) {
 	s := newShop(t, `<form method=post action=/nothing><button>Go</button></form>`)
-	ctx := open(t, s)
-	click(t, ctx, "button")
+	b := open(t, s)
+	b.Click("button")
 	s.reached(t, 1)
-	check(t, ctx, `document.querySelectorAll('[aria-disabled]').length`, 0)
-	click(t, ctx, "button")
+	testkit.Check(b, `document.querySelectorAll('[aria-disabled]').length`, 0)
+	b.Click("button")
 	s.reached(t, 2)
 }

@@ -1,20 +1,16 @@
-// Run with: go test -tags browser ./js (needs Chromium; CHROMIUM names it, otherwise it is looked for).
 package js_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
+	"github.com/idemkit/idem/internal/testkit"
 	"github.com/idemkit/idem/js"
 )
 
@@ -98,71 +94,12 @@ func (s *shop) count() int {
 
 func (s *shop) reached(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); s.count() < n; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d posts, want %d", s.count(), n)
-		}
-		select {
-		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	testkit.Eventually(t, 10*time.Second, fmt.Sprintf("%d posts", n), func() bool { return s.count() >= n })
 }
 
-func open(t *testing.T, s *shop) context.Context {
+func open(t *testing.T, s *shop) testkit.Browser {
 	t.Helper()
-	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
-	options = append(options, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-back-forward-cache", false), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	if path := os.Getenv("CHROMIUM"); path != "" {
-		options = append(options, chromedp.ExecPath(path))
-	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	do(t, ctx, chromedp.Navigate(s.URL))
-	return ctx
-}
-
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil { // no time limit: the context of the first Do owns the browser
-		t.Fatal(err)
-	}
-}
-
-func eval[T any](t *testing.T, ctx context.Context, expression string) T {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	return value
-}
-
-// click is a real one, by the mouse, that waits for nothing.
-func click(t *testing.T, ctx context.Context, selector string) {
-	t.Helper()
-	at := eval[[]float64](t, ctx, fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width/2, r.y + r.height/2] })()`, selector))
-	do(t, ctx, chromedp.MouseClickXY(at[0], at[1]))
-}
-
-func check[T comparable](t *testing.T, ctx context.Context, expression string, want T) {
-	t.Helper()
-	if got := eval[T](t, ctx, expression); got != want {
-		t.Errorf("%s is %v, want %v", expression, got, want)
-	}
-}
-
-// until polls an expression in the page.
-func until(t *testing.T, ctx context.Context, expression string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !eval[bool](t, ctx, expression); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", expression)
-		}
-	}
+	b := testkit.Chromium(t)
+	b.Visit(s.URL)
+	return b
 }
