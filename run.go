@@ -120,8 +120,13 @@ func (v *visit) undoUnknown(ctx context.Context, claim Claim, cause error) {
 	bounded, cancel := context.WithTimeout(ctx, finishLimit)
 	defer cancel()
 	v.observe(ctx, Event{Kind: OutcomeLost, Type: claim.Key.Type, Attempt: claim.Attempt, Err: cause})
-	if v.ledger != nil && v.tx == nil {
-		_ = v.ledger.Release(bounded, claim, Processing, "its result could not be recorded")
+	const reason = "its result could not be recorded"
+	switch {
+	case v.tx != nil: // it left nothing, or is committed
+	case v.ledger != nil:
+		_ = v.ledger.Release(bounded, claim, Processing, reason)
+	default:
+		_ = v.store.Release(bounded, claim, Processing, reason)
 	}
 	v.freeEntrance(bounded)
 	v.flights.wake(v.call.Key)

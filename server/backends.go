@@ -36,11 +36,11 @@ const redisFirst = 2 * time.Second
 func Open(ctx context.Context, c Config, logger *slog.Logger) (*Backends, error) {
 	database, err := parseDatabase(c.DatabaseURL.Reveal())
 	if err != nil {
-		return nil, &SettingError{"IDEM_DATABASE_URL", err.Error()}
+		return nil, refused("IDEM_DATABASE_URL", err)
 	}
 	entrance, err := parseRedis(c.RedisURL.Reveal())
 	if err != nil {
-		return nil, &SettingError{"IDEM_REDIS_URL", err.Error()}
+		return nil, refused("IDEM_REDIS_URL", err)
 	}
 	b := &Backends{}
 	if err := b.open(ctx, c, database, entrance, logger); err != nil {
@@ -51,25 +51,26 @@ func Open(ctx context.Context, c Config, logger *slog.Logger) (*Backends, error)
 
 func (b *Backends) open(ctx context.Context, c Config, database databaseTarget, entrance redisTarget, logger *slog.Logger) error {
 	if err := b.openLedger(ctx, database, logger); err != nil {
-		return fmt.Errorf("IDEM_DATABASE_URL: the database cannot be used: %w", err)
+		return err
 	}
-	ring, err := c.ring(database.sqlite, logger)
+	ring, err := c.ring(ctx, database.sqlite, logger)
 	if err != nil {
 		return err
 	}
 	b.Tokens, err = tokens.New(tokens.Config{Keys: ring, TTL: c.TokenTTL})
 	if err != nil {
-		return &SettingError{"IDEM_KEYS", err.Error()}
+		return refused("IDEM_KEYS", err)
 	}
 	b.openStore(ctx, entrance, logger)
 	return nil
 }
 
 func (b *Backends) openLedger(ctx context.Context, database databaseTarget, logger *slog.Logger) error {
+	const unusable = "IDEM_DATABASE_URL: the database cannot be used: %w"
 	if database.postgres == nil {
 		db, store, err := openSQLite(ctx, database.sqlite)
 		if err != nil {
-			return err
+			return fmt.Errorf(unusable, err)
 		}
 		b.SQLite, b.Ledger, b.ledgerName = db, store, "sqlite"
 		b.close = append(b.close, db.Close)
@@ -78,7 +79,7 @@ func (b *Backends) openLedger(ctx context.Context, database databaseTarget, logg
 	}
 	pool, store, err := openPostgres(ctx, database.postgres)
 	if err != nil {
-		return err
+		return fmt.Errorf(unusable, err)
 	}
 	b.Postgres, b.Ledger, b.ledgerName = pool, store, "postgres"
 	b.close = append(b.close, func() error { store.Close(); pool.Close(); return nil })
@@ -102,6 +103,17 @@ func (b *Backends) openStore(ctx context.Context, entrance redisTarget, logger *
 		return
 	}
 	logger.InfoContext(ctx, "idem: tokens are kept in Redis")
+}
+
+// Migrate brings the ledger's table up to date and does nothing else; databaseURL is as Config.DatabaseURL. It needs no keys, and may have an account of
+// its own. Open does the same on its way.
+func Migrate(ctx context.Context, databaseURL Secret, logger *slog.Logger) error {
+	database, err := parseDatabase(databaseURL.Reveal())
+	if err != nil {
+		return refused("IDEM_DATABASE_URL", err)
+	}
+	b := &Backends{}
+	return errors.Join(b.openLedger(ctx, database, logger), b.Close())
 }
 
 // Close closes what Open opened, once all work has ended. Closing twice is harmless.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -35,6 +36,8 @@ func (c Config) spans() []span {
 		{"IDEM_RESULT_RETENTION", c.ResultRetention, idem.MinLease, 10 * year, "24h"},
 	}
 }
+
+var errRange = errors.New("is out of range")
 
 // allowed says what a variable may be, as the end of a sentence.
 func allowed(variable string) string {
@@ -88,18 +91,20 @@ func (c Config) check(unparsed []*SettingError) []*SettingError {
 			wrong = append(wrong, &SettingError{variable, problem})
 		}
 	}
-	not := func(variable, problem string) {
-		if problem != "" {
-			say(variable, problem+"; it may be "+allowed(variable))
+	not := func(variable string, err error) {
+		if err != nil {
+			say(variable, refused(variable, err).Problem)
 		}
 	}
 	not("IDEM_ADDR", checkAddr(c.Addr))
-	not("IDEM_REDIS_URL", problemOf(parseRedis(c.RedisURL.Reveal())))
-	not("IDEM_DATABASE_URL", problemOf(parseDatabase(c.DatabaseURL.Reveal())))
+	_, err := parseRedis(c.RedisURL.Reveal())
+	not("IDEM_REDIS_URL", err)
+	_, err = parseDatabase(c.DatabaseURL.Reveal())
+	not("IDEM_DATABASE_URL", err)
 	not("IDEM_KEYS", c.checkKeys())
 	for _, s := range c.spans() {
 		if s.value < s.least || s.value > s.most {
-			not(s.variable, "is out of range")
+			not(s.variable, errRange)
 		}
 	}
 	not("IDEM_PUBLIC_URL", checkPublicURL(c.PublicURL))
@@ -114,63 +119,56 @@ func (c Config) check(unparsed []*SettingError) []*SettingError {
 	return wrong
 }
 
-func problemOf[T any](_ T, err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func checkAddr(addr string) string {
+func checkAddr(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "is not host:port"
+		return errors.New("is not host:port")
 	}
 	if number, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(number, 10) != port {
-		return "has no port number"
+		return errors.New("has no port number")
 	}
-	return ""
+	return nil
 }
 
-func checkPublicURL(text string) string {
+func checkPublicURL(text string) error {
 	if text == "" {
-		return ""
+		return nil
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return "is not the URL of a web server"
+		return errors.New("is not the URL of a web server")
 	case u.User != nil, u.Path != "" && u.Path != "/", u.RawQuery != "", u.ForceQuery, u.Fragment != "":
-		return "says more than scheme, host and port"
+		return errors.New("says more than scheme, host and port")
 	}
-	return ""
+	return nil
 }
 
-func checkText(text string, least, most rune) string {
+func checkText(text string, least, most rune) error {
 	const longest = 512
 	if len(text) > longest {
-		return "is too long"
+		return errors.New("is too long")
 	}
 	for _, c := range text {
 		if c < least || c > most || c == '\x7f' || c == '\uFFFD' {
-			return "has characters that cannot be sent"
+			return errors.New("has characters that cannot be sent")
 		}
 	}
-	return ""
+	return nil
 }
 
-func (c Config) checkKeys() string {
+func (c Config) checkKeys() error {
 	if c.Keys == "" {
-		return ""
+		return nil
 	}
 	ring, err := tokens.ParseKeys(c.Keys.Reveal())
 	if err == nil {
 		_, err = tokens.New(tokens.Config{Keys: ring})
 	}
 	if err != nil {
-		return "is not a ring of keys: " + strings.TrimPrefix(strings.ReplaceAll(err.Error(), "tokens: ", ""), "tokens: ")
+		return errors.New("is not a ring of keys: " + strings.ReplaceAll(err.Error(), "tokens: ", ""))
 	}
-	return ""
+	return nil
 }
 
 // checkRetention: a record must outlive every token that leads to it, or a spent token would be taken for a fresh one.

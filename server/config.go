@@ -53,6 +53,11 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return e.Variable + " " + e.Problem }
 
+// refused is a variable's line, with what it may be. The error's text must not show the value.
+func refused(variable string, err error) *SettingError {
+	return &SettingError{variable, err.Error() + "; it may be " + allowed(variable)}
+}
+
 // Load reads the settings from environ; nil: the process's own environment. An empty variable is one that is not set. The error joins a *SettingError,
 // a line of its own, for every variable that is wrong.
 func Load(environ map[string]string) (Config, error) {
@@ -98,8 +103,7 @@ func unparsed(err error) []*SettingError {
 			wrong = append(wrong, &SettingError{"the environment", fmt.Sprintf("cannot be read: %T", one)})
 			continue
 		}
-		variable := variableOf(failure.Name)
-		wrong = append(wrong, &SettingError{variable, failure.Err.Error() + "; it may be " + allowed(variable)})
+		wrong = append(wrong, refused(variableOf(failure.Name), failure.Err))
 	}
 	return wrong
 }
@@ -107,4 +111,21 @@ func unparsed(err error) []*SettingError {
 func variableOf(field string) string {
 	found, _ := reflect.TypeFor[Config]().FieldByName(field)
 	return found.Tag.Get("env")
+}
+
+// Variable is one setting, for a program's help.
+type Variable struct {
+	Name    string
+	Default string // empty: none
+	Allowed string // what it may be, as the end of a sentence
+}
+
+// Variables are all settings that Load reads.
+func Variables() []Variable {
+	var all []Variable
+	for field := range reflect.TypeFor[Config]().Fields() {
+		name := field.Tag.Get("env")
+		all = append(all, Variable{name, field.Tag.Get("envDefault"), allowed(name)})
+	}
+	return all
 }

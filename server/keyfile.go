@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,14 +14,14 @@ import (
 )
 
 // ring is the keys of the setting, or those kept beside the SQLite file.
-func (c Config) ring(sqlite string, logger *slog.Logger) ([]tokens.Key, error) {
+func (c Config) ring(ctx context.Context, sqlite string, logger *slog.Logger) ([]tokens.Key, error) {
 	if c.Keys == "" && (c.RedisURL != "" || sqlite == "") {
 		return nil, &SettingError{"IDEM_KEYS", c.checkShared()}
 	}
 	if c.Keys != "" {
 		ring, err := tokens.ParseKeys(c.Keys.Reveal())
 		if err != nil {
-			return nil, &SettingError{"IDEM_KEYS", err.Error()}
+			return nil, refused("IDEM_KEYS", err)
 		}
 		return ring, nil
 	}
@@ -29,7 +30,7 @@ func (c Config) ring(sqlite string, logger *slog.Logger) ([]tokens.Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("IDEM_KEYS is empty, and the key file %s cannot be used: %w", absolute(path), err)
 	}
-	logger.Info("idem: the signing key is kept in a file", "path", absolute(path), "new", made)
+	logger.InfoContext(ctx, "idem: the signing key is kept in a file", "path", absolute(path), "new", made)
 	return ring, nil
 }
 

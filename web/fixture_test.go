@@ -43,11 +43,13 @@ type fixture struct {
 	guard  *web.Guard
 	routes http.Handler
 	cookie *http.Cookie
+
+	handler *work // for tests that need one
 }
 
 func newFixture(t *testing.T, change ...func(*web.Config)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: &clock{}}
+	f := &fixture{t: t, clock: &clock{}, handler: &work{}}
 	f.store = &faultyStore{records{newFaults(), memstore.New(memstore.Options{Now: f.clock.now, Forgetful: true})}}
 	f.ledger = &faultyLedger{records{newFaults(), memstore.New(memstore.Options{Now: f.clock.now})}}
 	f.issuer = newIssuer(t, f.clock, "idem")

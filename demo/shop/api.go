@@ -65,8 +65,11 @@ func (s *shop) created(w http.ResponseWriter, o order) {
 	s.writeJSON(w, http.StatusCreated, o)
 }
 
-// placeUnguarded is what every shop has that never thought about it.
+// placeUnguarded is what every shop has that never thought about it. Like most work it does not notice that the client has left, which is what a
+// browser does to the first of two submissions of a form.
 func (s *shop) placeUnguarded(ctx context.Context, o *order) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), idem.DefaultLimit)
+	defer cancel()
 	if err := faultsFrom(ctx).wait(ctx); err != nil {
 		return err
 	}

@@ -24,10 +24,14 @@ func TestShots(t *testing.T) {
 		for _, width := range []int64{390, 1280} {
 			ctx := chromium(t)
 			height := int64(800)
-			if width == 390 { height = 844 }
+			if width == 390 {
+				height = 844
+			}
 			run := func(steps ...chromedp.Action[chromedp.Void]) {
 				t.Helper()
-				if err := chromedp.Do(ctx, steps...); err != nil { t.Fatal(err) }
+				if err := chromedp.Do(ctx, steps...); err != nil {
+					t.Fatal(err)
+				}
 			}
 			run(chromedp.Navigate(s.url), chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 				_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
@@ -36,16 +40,24 @@ func TestShots(t *testing.T) {
 			shot := func(name string) {
 				t.Helper()
 				png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-				if err != nil { t.Fatal(err) }
+				if err != nil {
+					t.Fatal(err)
+				}
 				os.MkdirAll("/tmp/shopshots", 0o755)
 				os.WriteFile(fmt.Sprintf("/tmp/shopshots/%s-%s-%d.png", name, scheme, width), png, 0o644)
 			}
 			want := os.Getenv("PAGES")
 			for _, p := range []string{"/", "/form", "/spa", "/double-click", "/orders/" + strings.TrimPrefix(rec.Header.Get("Location"), "/orders/"), "/nothing"} {
 				name := strings.ReplaceAll(strings.Trim(p, "/"), "/", "_")
-				if strings.HasPrefix(name, "orders") { name = "receipt" }
-				if name == "" { name = "index" }
-				if want != "" && !strings.Contains(want, name) { continue }
+				if strings.HasPrefix(name, "orders") {
+					name = "receipt"
+				}
+				if name == "" {
+					name = "index"
+				}
+				if want != "" && !strings.Contains(want, name) {
+					continue
+				}
 				run(chromedp.Navigate(s.url + p))
 				switch name {
 				case "double-click":

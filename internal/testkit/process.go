@@ -34,11 +34,12 @@ func Binary(t testing.TB, name, pkg string, folders ...string) string {
 // FreePort returns a loopback TCP port that nobody listens on at the moment.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
@@ -97,7 +98,7 @@ func Eventually(t testing.TB, within time.Duration, what string, condition func(
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", within, what)
 		}
-		time.Sleep(2 * time.Millisecond)
+		<-time.After(2 * time.Millisecond)
 	}
 }
 

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -26,7 +27,7 @@ type Link struct {
 // Proxy starts a link without faults to the target, a "host:port", on a free loopback port. It ends with the test and leaves no goroutine.
 func Proxy(t testing.TB, target string) *Link {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,9 @@ func (l *Link) accept() {
 	}
 }
 
+// discard closes what may be closed already.
+func discard(conn net.Conn) { _ = conn.Close() }
+
 func (l *Link) refused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,13 +103,13 @@ func (l *Link) refused() bool {
 }
 
 func (l *Link) serve(client *net.TCPConn) {
-	defer client.Close()
-	conn, err := net.Dial("tcp", l.target)
+	defer discard(client)
+	conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", l.target)
 	if err != nil {
 		return
 	}
 	server := conn.(*net.TCPConn)
-	defer server.Close()
+	defer discard(server)
 	if !l.register(client, server) {
 		return
 	}
@@ -135,7 +139,7 @@ func (l *Link) forward(server, client *net.TCPConn) {
 }
 
 func (l *Link) reply(client, server *net.TCPConn) {
-	defer client.Close()
+	defer discard(client)
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := server.Read(buffer)

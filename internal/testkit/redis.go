@@ -43,9 +43,9 @@ func Redis(t testing.TB, args ...string) *RedisServer {
 // start reports false where the program ended instead of answering.
 func (s *RedisServer) start(t testing.TB) bool {
 	t.Helper()
-	s.process = Start(t, exec.Command(s.program, s.args...), syscall.SIGTERM)
+	s.process = Start(t, exec.CommandContext(context.Background(), s.program, s.args...), syscall.SIGTERM)
 	rdb := redis.NewClient(RedisOptions(s.Addr))
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	answered := false
 	Eventually(t, 20*time.Second, "redis-server answers at "+s.Addr, func() bool {
 		select {
@@ -53,7 +53,7 @@ func (s *RedisServer) start(t testing.TB) bool {
 			return true
 		default:
 		}
-		conn, err := net.Dial("tcp", s.Addr)
+		conn, err := new(net.Dialer).DialContext(context.Background(), "tcp", s.Addr)
 		if err != nil {
 			return false
 		}
@@ -93,7 +93,7 @@ func (s *RedisServer) Client(t testing.TB) *redis.Client {
 func (s *RedisServer) FlushAll(t testing.TB) {
 	t.Helper()
 	rdb := redis.NewClient(RedisOptions(s.Addr))
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	if err := rdb.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatal(err)
 	}

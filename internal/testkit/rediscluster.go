@@ -29,7 +29,7 @@ func Cluster(t testing.TB, nodes int) *RedisCluster {
 	}
 	cli := Binary(t, "redis-cli", "redis-tools")
 	args := append([]string{"--cluster", "create"}, cluster.Addrs()...)
-	output, err := exec.Command(cli, append(args, "--cluster-replicas", "0", "--cluster-yes")...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), cli, append(args, "--cluster-replicas", "0", "--cluster-yes")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("redis-cli --cluster create: %v\n%s", err, output)
 	}

@@ -92,15 +92,15 @@ func TestLostReplyChangesNothing(t *testing.T) {
 			t.Parallel()
 			server, ctx, q := testkit.Redis(t), context.Background(), request("r-00000001")
 			direct := server.Client(t)
-			run := func(rdb *redis.Client) (any, error, map[string]map[string]string) {
+			run := func(rdb *redis.Client) (any, map[string]map[string]string, error) {
 				server.FlushAll(t)
 				op.prepare(t, redisstore.New(direct, redisstore.Options{}), q)
 				answer, err := op.call(ctx, redisstore.New(rdb, redisstore.Options{}), q)
-				return timeless(answer), err, withoutOwners(state(t, direct))
+				return timeless(answer), withoutOwners(state(t, direct)), err
 			}
-			wantAnswer, wantErr, wantState := run(direct)
+			wantAnswer, wantState, wantErr := run(direct)
 			rdb, lost := lossy(t, server.Addr)
-			gotAnswer, gotErr, gotState := run(rdb)
+			gotAnswer, gotState, gotErr := run(rdb)
 			if lost.Load() == 0 {
 				t.Fatal("no reply was lost")
 			}

@@ -32,5 +32,5 @@
 // # Clock
 //
 // SQLite has no clock but the process's; Options.Now is the one that leases go by. Idle limits of transactions and waiting times are
-// measured in real time.
+// measured in real time, the former from the last statement through Tx on.
 package sqlitestore

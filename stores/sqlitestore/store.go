@@ -12,7 +12,7 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// Store is the ledger. It implements idem.Ledger, starts no goroutine of its own and needs no closing; the handle is the caller's. It is safe for
+// Store is the ledger. It implements idem.Ledger, keeps no goroutine running and needs no closing; the handle is the caller's. It is safe for
 // concurrent use.
 type Store struct {
 	db   *sql.DB

@@ -38,10 +38,11 @@ func Tx(ctx context.Context) (DBTX, error) {
 			return nil, err
 		}
 	}
-	return session{w}, nil
+	return lent{w}, nil
 }
 
-type session struct{ work *work }
+// lent is the DBTX that work gets: its transaction, one statement at a time.
+type lent struct{ work *work }
 
 // use gives the turn to one statement. done must be called unless there is an error.
 func (w *work) use(ctx context.Context) (done func(), err error) {
@@ -65,7 +66,7 @@ func (w *work) use(ctx context.Context) (done func(), err error) {
 	}, nil
 }
 
-func (s session) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+func (s lent) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	done, err := s.work.use(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (s session) ExecContext(ctx context.Context, query string, args ...any) (sq
 	return s.work.tx.ExecContext(ctx, query, args...)
 }
 
-func (s session) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (s lent) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	done, err := s.work.use(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s session) QueryContext(ctx context.Context, query string, args ...any) (*
 }
 
 // QueryRowContext carries an error to Scan, as database/sql makes it: sql.ErrTxDone after the end.
-func (s session) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+func (s lent) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	done, err := s.work.use(ctx)
 	if err == nil {
 		defer done()
@@ -92,7 +93,7 @@ func (s session) QueryRowContext(ctx context.Context, query string, args ...any)
 	return s.work.tx.QueryRowContext(ctx, query, args...)
 }
 
-func (s session) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+func (s lent) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
 	done, err := s.work.use(ctx)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/idemkit/idem/server"
+	"github.com/idemkit/idem/web"
+)
+
+// serve is the standalone server. It has no routes to guard: applications that are not written in Go ask it for tokens.
+func (p program) serve(ctx context.Context, arguments []string) (err error) {
+	_, err = p.flags("serve", "serve\n\nSettings, by environment variable:\n\n"+settings(), arguments, 0, func(*flag.FlagSet) {})
+	if err != nil {
+		return err
+	}
+	config, err := server.Load(p.environ())
+	if err != nil {
+		return err
+	}
+	backends, err := server.Open(ctx, config, p.logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, backends.Close()) }()
+	metrics := server.NewMetrics()
+	guard, err := web.New(config.Web(backends, metrics, p.logger))
+	if err != nil {
+		return err
+	}
+	return server.Serve(ctx, config, p.routes(config, backends, metrics, guard), guard, p.logger)
+}
+
+// routes keeps probes out of the request log.
+func (p program) routes(c server.Config, b *server.Backends, m *server.Metrics, guard *web.Guard) http.Handler {
+	r := chi.NewRouter()
+	r.Group(b.Operations(m))
+	for _, prefix := range []string{web.DefaultPrefix, "/api/idempotent"} {
+		r.With(c.Middleware(p.logger)...).Mount(prefix, guard.Routes())
+	}
+	return r
+}
+
+// environ are the variables that are ours.
+func (p program) environ() map[string]string {
+	ours := map[string]string{}
+	for _, v := range server.Variables() {
+		ours[v.Name] = p.getenv(v.Name)
+	}
+	return ours
+}
+
+func settings() string {
+	var text string
+	for _, v := range server.Variables() {
+		text += fmt.Sprintf("  %s: %s", v.Name, v.Allowed)
+		if v.Default != "" {
+			text += fmt.Sprintf(" (default %s)", v.Default)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// migrate needs no other setting than the database.
+func (p program) migrate(ctx context.Context, arguments []string) error {
+	if _, err := p.flags("migrate", "migrate", arguments, 0, func(*flag.FlagSet) {}); err != nil {
+		return err
+	}
+	return server.Migrate(ctx, server.Secret(p.getenv("IDEM_DATABASE_URL")), p.logger)
+}
