@@ -11,6 +11,9 @@ import (
 func (v *visit) admit(ctx context.Context) (Answer, error) {
 	deadline := time.Now().Add(v.call.Wait)
 	for {
+		if err := ctx.Err(); err != nil {
+			return Answer{}, err
+		}
 		watch := v.flights.join(v.call.Key)
 		answer, probe, err := v.ask(ctx)
 		if err != nil || answer.Outcome != Busy || !time.Now().Before(deadline) {
@@ -56,6 +59,8 @@ func (v *visit) entranceRequest() Request {
 // askEntrance asks the entrance store. It is settled where the entrance may answer by itself: always without a ledger, and with one
 // for a kept success and for a running call that the ledger does not contradict.
 func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
+	ctx, cancel := whole(ctx)
+	defer cancel()
 	v.asked = time.Now()
 	q := v.entranceRequest()
 	answer, err := v.spend(ctx, q)
@@ -74,6 +79,7 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 		v.entrance = &answer.Claim
 		return answer, nil, false, nil
 	case Done:
+		v.known = true
 		return answer, nil, answer.Record.Result.Kept, nil
 	case Mismatch:
 		return answer, nil, answer.Record.State == Succeeded, nil
@@ -114,21 +120,37 @@ func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, pro
 }
 
 func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
+	ctx, cancel := whole(ctx)
+	defer cancel()
 	v.asked = time.Now()
 	var answer Answer
 	var err error
 	if v.call.SameTx {
 		answer, err = v.claimTx(ctx)
 	} else {
-		answer, err = v.ledger.Claim(ctx, v.call.Request)
+		answer, err = v.claim(ctx)
 	}
 	if err != nil {
 		return Answer{}, nil, unavailable(ctx, err)
 	}
-	if answer.Outcome == Done && v.guardsEntrance() {
+	if answer.Outcome == Done && v.guardsEntrance() && !v.known {
 		v.repair(ctx, answer.Record)
 	}
 	return answer, v.probe(v.ledger, v.call.Request), nil
+}
+
+// whole lets a claim that was asked for be answered although the caller leaves: interrupted, it might stand and nobody would know.
+func whole(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+}
+
+// claim asks once more where the answer did not arrive: the store recognises the owner of a claim that stands already.
+func (v *visit) claim(ctx context.Context) (Answer, error) {
+	answer, err := v.ledger.Claim(ctx, v.call.Request)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrInvalid) || errors.Is(err, ErrFormat) {
+		return answer, err
+	}
+	return v.ledger.Claim(ctx, v.call.Request)
 }
 
 // claimTx bounds the claim itself by the waiting time - a back end with one writer waits inside -

@@ -117,6 +117,7 @@ type visit struct {
 	*Engine
 	call     Call
 	lookOnly bool
+	known    bool      // the entrance knows of the success, and does not have its result
 	entrance *Claim    // held in the entrance store, beside a ledger
 	asked    time.Time // when the claim in force was asked for: its lease cannot have begun earlier
 	tx       Tx        // of a same-transaction claim

@@ -41,7 +41,8 @@ type Store interface {
 	Release(ctx context.Context, c Claim, as State, reason string) error
 
 	// Lookup returns the record under the request's key or, where there is none and the store is a ledger, the one that bears its request id.
-	// Only Key, Subject and RequestID of the request are read. ErrNotFound, ErrFormat.
+	// Only Key, Subject and RequestID of the request are read. ErrNotFound, ErrFormat. A ledger that sees another transaction of ClaimTx work on the key
+	// may say so: processing and live, without owner and fingerprint; whoever waits then need not ask for a claim to find out.
 	Lookup(ctx context.Context, q Request) (Record, error)
 
 	// Ping reports whether the back end answers.

@@ -111,3 +111,25 @@ func TestOpenNeedsTheDatabase(t *testing.T) {
 		})
 	}
 }
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ url, says string }{
+		"SQLite":         {"sqlite:" + filepath.Join(t.TempDir(), "a.db"), ""},
+		"Postgres":       {testkit.Postgres(t).URL(), ""},
+		"no database":    {"redis://" + mark, "IDEM_DATABASE_URL is not a database: it begins with none of sqlite: and postgres://; it may be empty"},
+		"nobody listens": {"postgres://u:" + mark + "@127.0.0.1:" + strconv.Itoa(testkit.FreePort(t)) + "/d?sslmode=disable", "IDEM_DATABASE_URL: the database cannot be used: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := &journal{}
+			err := server.Migrate(t.Context(), server.Secret(c.url), log.logger())
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+				t.Error(err)
+			}
+			if shown := fmt.Sprint(err, log); strings.Contains(shown, mark) {
+				t.Errorf("shown: %s", shown)
+			}
+		})
+	}
+}

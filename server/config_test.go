@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +197,14 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+func TestLoadRefusesARetentionBelowTheLease(t *testing.T) {
+	t.Parallel()
+	_, err := server.Load(map[string]string{"IDEM_TOKEN_TTL": "1s", "IDEM_LEASE": "1h", "IDEM_RETENTION": "1m"})
+	if err == nil || err.Error() != "IDEM_RETENTION is below the lease; it may be 1h (IDEM_LEASE) or more" {
+		t.Error(err)
+	}
+}
+
 func TestLoadNamesEveryBadVariableOnce(t *testing.T) {
 	t.Parallel()
 	_, err := server.Load(map[string]string{
@@ -241,14 +248,22 @@ func TestConfigShowsNoSecret(t *testing.T) {
 	}
 }
 
-// Every variable of the contract is a field, and the other way round.
-func TestLoadKnowsNoOtherVariable(t *testing.T) {
+func TestVariables(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("config.go")
-	if err != nil {
-		t.Fatal(err)
+	var named []string
+	for _, v := range server.Variables() {
+		named = append(named, v.Name+"="+v.Default)
+		if v.Allowed == "" || v.Allowed == "empty" {
+			t.Errorf("%s: it is not said what it may be", v.Name)
+		}
+		// A default must be a value that Load takes.
+		if _, err := server.Load(map[string]string{v.Name: v.Default}); err != nil {
+			t.Error(err)
+		}
 	}
-	if n := strings.Count(string(source), "`env:\"IDEM_"); n != 13 {
-		t.Errorf("%d variables, want 13", n)
+	want := "IDEM_ADDR=127.0.0.1:8080 IDEM_REDIS_URL= IDEM_DATABASE_URL= IDEM_KEYS= IDEM_TOKEN_TTL=30m IDEM_LEASE=15s IDEM_WAIT=10s IDEM_RETENTION=720h " +
+		"IDEM_RESULT_RETENTION=24h IDEM_PUBLIC_URL= IDEM_TOKEN_RATE=600/1m IDEM_SERVICE_KEY= IDEM_OPS_PASSWORD="
+	if got := strings.Join(named, " "); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }

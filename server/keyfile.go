@@ -37,8 +37,6 @@ func (c Config) ring(ctx context.Context, sqlite string, logger *slog.Logger) ([
 // keyFile is beside the database: idem-demo.db has idem-demo.keys.
 func keyFile(sqlite string) string { return strings.TrimSuffix(sqlite, ".db") + ".keys" }
 
-const keyFileMode fs.FileMode = 0o600
-
 // errKeyFile shows nothing of the file: it holds a secret, or one that was damaged.
 var errKeyFile = errors.New("it does not hold keys in the form of IDEM_KEYS; restore it, or remove it to have a new key made, " +
 	"whereupon tokens that are out are refused and everybody loads the page again")
@@ -74,7 +72,7 @@ func makeKeyFile(path string) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer os.Remove(draft.Name())
+	defer func() { _ = os.Remove(draft.Name()) }()
 	_, err = draft.WriteString(setting + "\n")
 	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return false, err

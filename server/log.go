@@ -49,10 +49,10 @@ func Recover(logger *slog.Logger) func(http.Handler) http.Handler {
 			seen := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 			defer func() {
 				raised := recover()
-				switch {
-				case raised == nil:
+				if raised == nil {
 					return
-				case raised == http.ErrAbortHandler: //nolint:errorlint // net/http compares so, too
+				}
+				if raised == http.ErrAbortHandler { //nolint:errorlint // net/http compares so, too
 					panic(raised)
 				}
 				logger.ErrorContext(r.Context(), "panic", "method", r.Method, "path", r.URL.Path, "panic", raised, "stack", string(debug.Stack()))

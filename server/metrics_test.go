@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/server"
 )
@@ -71,6 +73,10 @@ func TestMetrics(t *testing.T) {
 func TestMetricsHaveTheirOwnRegistry(t *testing.T) {
 	t.Parallel()
 	one, other := server.NewMetrics(), server.NewMetrics()
+	one.Registry().MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "shop_orders"}, func() float64 { return 7 }))
+	if !strings.Contains(scrape(one), "shop_orders 7") {
+		t.Error("the application's own is missing")
+	}
 	one.Observe(t.Context(), idem.Event{Kind: idem.EntranceFailed})
 	if !strings.Contains(scrape(one), "idem_entrance_failures_total 1") || !strings.Contains(scrape(other), "idem_entrance_failures_total 0") {
 		t.Error("two of them share a count")

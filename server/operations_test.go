@@ -111,10 +111,10 @@ func TestOperationsOnEmbeddedStores(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if res, body := send(t, client(t), http.MethodGet, url+"/readyz", "", nil); res.StatusCode != 503 || body != `{"status":"unavailable","away":["sqlite"]}`+"\n" {
+	if res, body := send(t, client(t), http.MethodGet, url+"/readyz", "", nil); res.StatusCode != http.StatusServiceUnavailable || body != `{"status":"unavailable","away":["sqlite"]}`+"\n" {
 		t.Errorf("with the file closed: %d %s", res.StatusCode, body)
 	}
-	if res, _ := send(t, client(t), http.MethodGet, url+"/healthz", "", nil); res.StatusCode != 200 {
+	if res, _ := send(t, client(t), http.MethodGet, url+"/healthz", "", nil); res.StatusCode != http.StatusOK {
 		t.Errorf("the process is alive whatever its stores are: %d", res.StatusCode)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -28,8 +29,10 @@ const (
 //
 // There is no time-out for whole requests and answers: a duplicate waits, and a large body is slow; routes have limits of their own.
 func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard, logger *slog.Logger) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil // told to stop before it began
+	default:
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
@@ -42,10 +45,10 @@ func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard
 	logger.InfoContext(ctx, "idem: serving", "url", c.url(listener.Addr()), "address", listener.Addr().String())
 
 	running, stopRunning := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- guard.Run(running) }()
+	var background sync.WaitGroup
+	background.Go(func() { _ = guard.Run(running) }) // returns the context's error, whenever it ends
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	background.Go(func() { served <- server.Serve(listener) })
 
 	select {
 	case err = <-served: // without having been told to
@@ -53,10 +56,9 @@ func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard
 	case <-ctx.Done():
 		logger.InfoContext(ctx, "idem: stopping")
 		err = stop(ctx, server, idem.DefaultLimit+c.Wait+stopMargin)
-		<-served
 	}
 	stopRunning()
-	<-ended
+	background.Wait()
 	return errors.Join(err, drain(ctx, guard))
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -66,6 +67,26 @@ func TestURL(t *testing.T) {
 			}
 			if got := (Config{PublicURL: c.public}).url(bound); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestRedisLog(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[slog.Level]string{slog.LevelDebug: "level=DEBUG msg=\"redis: dial 1 of 2\"\n", slog.LevelInfo: ""} {
+		t.Run(level.String(), func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			handler := slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			}})
+			redisLog{slog.New(handler)}.Printf(t.Context(), "dial %d of %d", 1, 2)
+			if out.String() != want {
+				t.Errorf("%q", out.String())
 			}
 		})
 	}

@@ -84,12 +84,12 @@ read -r word
 kill -QUIT $server; wait $server
 [ "$word" = keep ] || rm -rf "$folder"`
 
-// Start starts a stopped server on its port and waits until it answers.
+// Start starts a stopped server on its port and waits until it answers. It does not wait for the disk: that matters when the machine dies, and here only processes do.
 func (s *PostgresInstance) Start(t testing.TB) {
 	t.Helper()
 	arguments := []string{"-c", supervise, "supervise", s.folder, filepath.Join(s.binaries, "postgres"), "-D", s.data(),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "port=" + strconv.Itoa(s.port),
-		"-c", "max_connections=200", "-c", "shared_buffers=64MB"}
+		"-c", "max_connections=200", "-c", "shared_buffers=64MB", "-c", "fsync=off", "-c", "full_page_writes=off"}
 	for _, setting := range s.settings {
 		arguments = append(arguments, "-c", setting)
 	}

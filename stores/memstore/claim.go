@@ -6,7 +6,8 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// Claim decides by idem.Judge and, when Won, writes the claim. An owner that holds the claim already is told so again, and its lease is left as it is.
+// Claim decides by idem.Judge and, when Won, writes the claim. An owner that holds the claim already is told so again, and its lease
+// is left as it is.
 func (s *Store) Claim(ctx context.Context, q idem.Request) (idem.Answer, error) {
 	if err := admit(ctx, q); err != nil {
 		return idem.Answer{}, err

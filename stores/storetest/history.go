@@ -143,8 +143,8 @@ func (h *history) sameRecord(got, want idem.Record) {
 }
 
 func describe(r idem.Record) string {
-	return fmt.Sprintf("%q %s attempt %d owner %q subject %q request id %q fingerprint %q result %d %q %q kept %t live %t", r.Key, r.State, r.Attempt, r.Owner,
-		r.Subject, r.RequestID, r.Fingerprint, r.Result.Status, r.Result.Header, r.Result.Body, r.Result.Kept, r.Live())
+	return fmt.Sprintf("%q %s attempt %d owner %q subject %q request id %q fingerprint %q result %d %q %q kept %t live %t",
+		r.Key, r.State, r.Attempt, r.Owner, r.Subject, r.RequestID, r.Fingerprint, r.Result.Status, r.Result.Header, r.Result.Body, r.Result.Kept, r.Live())
 }
 
 // observe compares the record under the key after a call, and that the way to it was legal.

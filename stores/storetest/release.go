@@ -18,7 +18,10 @@ func releaseChecks() []check {
 		{"release/not after success", releaseAfterSuccess},
 	}
 	for name, reason := range map[string]string{
-		"long": strings.Repeat("because ", 1000), "hostile": "a\x00b\xff\xfe'\"{}", "cut inside a rune": strings.Repeat("é", 800) + "x", "odd cut": "x" + strings.Repeat("世", 500),
+		"long":              strings.Repeat("because ", 1000),
+		"hostile":           "a\x00b\xff\xfe'\"{}",
+		"cut inside a rune": strings.Repeat("é", 800) + "x",
+		"odd cut":           "x" + strings.Repeat("世", 500),
 	} {
 		checks = append(checks, check{"release/with a reason that is " + name, func(f fixture) {
 			q := request("1")
