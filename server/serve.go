@@ -16,6 +16,7 @@ import (
 
 const (
 	headerTimeout = 10 * time.Second
+	bodyTimeout   = 10 * time.Minute // 10 MiB at 17 KiB a second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
 
@@ -27,7 +28,7 @@ const (
 // finishes behind the answers is written. It returns nil then, and an error where it cannot listen, or where something still runs when a route's limit of
 // 30 s (idem.DefaultLimit), the waiting time and five seconds have passed: those connections are cut. It runs guard.Run meanwhile, and no goroutine of its own outlives it.
 //
-// There is no time-out for whole requests and answers: a duplicate waits, and a large body is slow; routes have limits of their own.
+// There is no time-out for answers, and for requests a long one: a duplicate waits, and a large body is slow; routes have limits of their own.
 func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard, logger *slog.Logger) error {
 	select {
 	case <-ctx.Done():
@@ -40,7 +41,9 @@ func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		// It runs on while the handler works, and its end looks like a client that left.
+		ReadTimeout: bodyTimeout + c.Wait + idem.DefaultLimit,
+		ErrorLog:    slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	logger.InfoContext(ctx, "idem: serving", "url", c.url(listener.Addr()), "address", listener.Addr().String())
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -102,7 +103,7 @@ func (s *submission) resubmit(again *page, code string) *templates.Resubmit {
 	if !s.byToken || !s.isForm() {
 		return nil
 	}
-	offer := &templates.Resubmit{URL: s.r.URL.RequestURI(), Enctype: s.mediaType}
+	offer := &templates.Resubmit{URL: sentTo(s.r), Enctype: s.mediaType}
 	offer.Token.Action = s.businessType
 	switch code {
 	case InProgress, StoreUnavailable, OutcomeUnknown, ClaimLost:
@@ -118,17 +119,29 @@ func (s *submission) resubmit(again *page, code string) *templates.Resubmit {
 	default:
 		return nil
 	}
-	if offer.Confirm && !sameOrigin(s.r) {
+	entries, whole := s.entries()
+	if !whole || (offer.Confirm && !sameOrigin(s.r)) {
 		return nil
 	}
+	offer.Entries = entries
 	if offer.Token.Value == "" {
 		again.caller = s.introduce(s.w, s.r)
 		if offer.New {
 			offer.Token.RequestID = tokens.NewRequestID()
 		}
 	}
-	offer.Entries = s.entries()
 	return offer
+}
+
+// sentTo is path and query as the client sent them: a router may have cut the URL since.
+func sentTo(r *http.Request) string {
+	if strings.HasPrefix(r.RequestURI, "/") {
+		return r.RequestURI
+	}
+	if sent, err := url.Parse(r.RequestURI); err == nil && sent.Host != "" {
+		return sent.RequestURI()
+	}
+	return r.URL.RequestURI()
 }
 
 // sameOrigin: the browser itself says so. Silence, which the guard lets pass, is not enough to offer somebody's submission to whoever is logged in now.
@@ -140,18 +153,17 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && origin.Host != "" && origin.Host == r.Host
 }
 
-// entries are what was typed, as far as it was read: nothing is spooled for a token that is not authentic.
-func (s *submission) entries() []templates.Entry {
+// entries are what was typed; not whole where more was, which is not read: nothing is spooled for a token that is not authentic.
+func (s *submission) entries() (entries []templates.Entry, whole bool) {
 	if s.token.text != "" {
 		if failure := s.read(); failure != nil {
-			return nil
+			return nil, false
 		}
 	}
 	form, failure := s.fields()
 	if failure != nil {
-		return nil
+		return nil, false
 	}
-	var entries []templates.Entry
 	for _, text := range form.texts {
 		switch {
 		case text.name == tokenField, text.name == requestIDField:
@@ -166,5 +178,5 @@ func (s *submission) entries() []templates.Entry {
 	for _, f := range form.files {
 		entries = append(entries, templates.Entry{Name: f.field, Kind: templates.File})
 	}
-	return entries
+	return entries, form.whole
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,7 +28,7 @@ func (g *Guard) problem(r *http.Request, f *refusal, own Messages, requestID str
 		message = g.texts.say(lang, f.code)
 	}
 	p := Problem{
-		Type: g.config.Prefix + "/problems/" + f.code, Title: message.Title, Status: statusOf(f.code), Detail: message.Detail,
+		Type: strings.TrimSuffix(g.config.Prefix, "/") + "/problems/" + f.code, Title: message.Title, Status: statusOf(f.code), Detail: message.Detail,
 		Code: f.code, RequestID: requestID, OriginalStatus: f.originalStatus, Language: lang,
 		RetryAfter: int((f.retryAfter + time.Second - 1) / time.Second),
 	}
@@ -56,11 +57,9 @@ func (g *Guard) head(w http.ResponseWriter, r *http.Request, p Problem, contentT
 		header.Set("Connection", "close")
 	case Unauthorized:
 		header.Set("WWW-Authenticate", "Bearer")
-	case DuplicateInWindow: // an obedient client would send the suppressed duplicate again
-	default:
-		if p.RetryAfter > 0 {
-			header.Set("Retry-After", strconv.Itoa(p.RetryAfter))
-		}
+	}
+	if p.RetryAfter > 0 && p.Code != DuplicateInWindow { // an obedient client would send the suppressed duplicate again
+		header.Set("Retry-After", strconv.Itoa(p.RetryAfter))
 	}
 	g.expose(w, r)
 }

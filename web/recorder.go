@@ -88,7 +88,11 @@ func (rec *recorder) FlushError() error {
 }
 
 // Flush is FlushError for those who ask for an http.Flusher.
-func (rec *recorder) Flush() { _ = rec.FlushError() }
+func (rec *recorder) Flush() {
+	if rec.left || !rendered() {
+		_ = rec.FlushError()
+	}
+}
 
 // Hijack hands the connection over; what is done with it is not recorded.
 func (rec *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {

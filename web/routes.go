@@ -54,7 +54,7 @@ func serve(w http.ResponseWriter, r *http.Request, asset js.Asset, contentType, 
 	if name == asset.HashedName {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	if strings.Contains(r.Header.Get("If-None-Match"), asset.ETag) {
+	if condition := r.Header.Get("If-None-Match"); condition == "*" || strings.Contains(condition, asset.ETag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

@@ -59,7 +59,7 @@ func TestTokenService(t *testing.T) {
 		"array":                 {body: `[]`, code: web.BadRequest},
 		"string":                {body: `"a"`, code: web.BadRequest},
 		"deep nesting":          {body: `{"x":` + strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000) + `}`, code: web.BadRequest},
-		"deep nesting, objects": {body: strings.Repeat(`{"action":`, 6_000) + strings.Repeat("}", 6_000), code: web.BadRequest},
+		"deep nesting, objects": {body: strings.Repeat(`{"action":`, 5_000) + strings.Repeat("}", 5_000), code: web.BadRequest},
 		"oversize":              {body: `{"action":"` + strings.Repeat("a", 64<<10) + `"}`, code: web.BodyTooLarge},
 	} {
 		for _, prefix := range []string{"/idem", "/api/idempotent"} {
@@ -202,6 +202,49 @@ func TestRoutes(t *testing.T) {
 			rec := c.f.do(c.f.routes, httptest.NewRequest(c.method, c.path, nil))
 			if rec.Code != c.status || rec.Header().Get("Allow") != c.allow || c.method == "HEAD" && rec.Code == 200 && rec.Body.Len() > 0 {
 				t.Errorf("answered %d %v, %d bytes", rec.Code, rec.Header(), rec.Body.Len())
+			}
+		})
+	}
+}
+
+func TestTokenServiceWithoutABody(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.request("/idem/token", "", "")
+	r.Body = nil // as http.NewRequest leaves it
+	rec := f.do(f.routes, r)
+	if rec.Code != 201 {
+		t.Fatalf("answered %d %s", rec.Code, rec.Body)
+	}
+	checkIssued(t, f, rec, 0, issued{Action: "default"})
+}
+
+func TestAssetCaching(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	page := f.do(f.guard.Forms(http.HandlerFunc(renderHead)), f.request("/", "", "")).Body.String()
+	for name, plain := range map[string]string{"script": "/idem/idem-client.js", "style": "/idem/idem.css"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			extension := plain[strings.LastIndex(plain, "."):]
+			stem := strings.TrimSuffix(plain, extension)
+			hashed := stem + "." + strings.Split(strings.Split(page, stem+".")[1], `"`)[0]
+			asset := f.do(f.routes, httptest.NewRequest(http.MethodGet, hashed, nil))
+			if asset.Code != 200 || asset.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" || asset.Body.Len() == 0 {
+				t.Errorf("%s: %d %v", hashed, asset.Code, asset.Header())
+			}
+			newest := f.do(f.routes, httptest.NewRequest(http.MethodGet, plain, nil))
+			etag := newest.Header().Get("Etag")
+			if newest.Header().Get("Cache-Control") != "no-cache" || etag == "" || newest.Body.String() != asset.Body.String() || newest.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %v", plain, newest.Header())
+			}
+			for condition, want := range map[string]int{etag: 304, "W/" + etag: 304, `"x", ` + etag: 304, "*": 304, `"x"`: 200, "": 200} {
+				r := httptest.NewRequest(http.MethodGet, plain, nil)
+				r.Header.Set("If-None-Match", condition)
+				rec := f.do(f.routes, r)
+				if rec.Code != want || want == 304 && (rec.Body.Len() > 0 || rec.Header().Get("Etag") != etag) {
+					t.Errorf("If-None-Match %s: %d", condition, rec.Code)
+				}
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/tokens"
 )
@@ -19,6 +21,9 @@ const maxTokenBody = 64 << 10
 
 // maxCount is how many tokens one call may ask for.
 const maxCount = 32
+
+// defaultAction is what a token permits where the call names nothing.
+const defaultAction = "default"
 
 // asked is the body of the token service's call. Pointers tell an absent member from a zero one.
 type asked struct {
@@ -76,6 +81,9 @@ type grants struct {
 
 // readAsked reads the call: no body, or one JSON object with known members only.
 func readAsked(w http.ResponseWriter, r *http.Request) (grants, *refusal) {
+	if r.Body == nil {
+		return grants{all: []tokens.Grant{{Action: defaultAction}}}, nil
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTokenBody))
 	if failure := unreadable(err); failure != nil {
 		return grants{}, failure
@@ -84,7 +92,7 @@ func readAsked(w http.ResponseWriter, r *http.Request) (grants, *refusal) {
 	if err := decode(body, &call); err != nil {
 		return grants{}, refuse(BadRequest).with(err.Error())
 	}
-	grant := tokens.Grant{Action: "default"}
+	grant := tokens.Grant{Action: defaultAction}
 	if call.Action != nil {
 		grant.Action = *call.Action
 	}
@@ -130,7 +138,25 @@ func decode(body []byte, into any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something behind the JSON object")
 	}
-	return nil
+	return exact(body)
+}
+
+// exact refuses what the decoder lets pass: null, a member twice, a name in another case, which all mean something else to somebody else.
+func exact(body []byte) (err error) {
+	seen := map[string]bool{}
+	gjson.ParseBytes(body).ForEach(func(name, value gjson.Result) bool {
+		switch {
+		case value.Type == gjson.Null:
+			err = fmt.Errorf("the member %q has the wrong type", name.Str)
+		case seen[name.Str]:
+			err = fmt.Errorf("the member %q is repeated", name.Str)
+		case name.Str != "action" && name.Str != "requestId" && name.Str != "count":
+			err = fmt.Errorf("there is no member %q", name.Str)
+		}
+		seen[name.Str] = true
+		return err == nil
+	})
+	return err
 }
 
 // sign signs the grants for the caller and stores the tokens in one round trip.

@@ -26,18 +26,18 @@ func (p program) keys(_ context.Context, arguments []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(p.out, key)
-		return nil
+		_, err = fmt.Fprintln(p.out, key)
+		return err
 	}
 	if words[0] != ed25519 {
-		fmt.Fprintf(p.err, "idem keys: there are no keys of the kind %q; there is ed25519, and HS256 without a word\n", words[0])
+		p.complain("idem keys: there are no keys of the kind %q; there is ed25519, and HS256 without a word\n", words[0])
 		return errMisuse
 	}
 	private, public, err := tokens.GenerateEd25519(kid)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(p.out, private)
-	fmt.Fprintf(p.err, "for services that only verify: %s\n", public)
-	return nil
+	p.complain("for services that only verify: %s\n", public)
+	_, err = fmt.Fprintln(p.out, private)
+	return err
 }

@@ -79,7 +79,7 @@ func (p program) run(ctx context.Context, arguments []string) int {
 		case errors.Is(err, errMisuse):
 			return misuse
 		default:
-			fmt.Fprintln(p.err, err)
+			p.complain("%v\n", err)
 			return failed
 		}
 	}
@@ -88,17 +88,21 @@ func (p program) run(ctx context.Context, arguments []string) int {
 		p.usage(p.out)
 		return done
 	}
-	fmt.Fprintf(p.err, "idem: there is no command %q\n", arguments[0])
+	p.complain("idem: there is no command %q\n", arguments[0])
 	p.usage(p.err)
 	return misuse
 }
 
 func (p program) usage(w io.Writer) {
-	fmt.Fprint(w, "usage: idem COMMAND [-h]\n\n")
+	text := "usage: idem COMMAND [-h]\n\n"
 	for _, c := range p.commands() {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.line)
+		text += fmt.Sprintf("  %-8s %s\n", c.name, c.line)
 	}
+	_, _ = io.WriteString(w, text) // there is nobody else to tell
 }
+
+// complain writes to standard error; where that cannot be written to, there is nobody else to tell.
+func (p program) complain(format string, v ...any) { _, _ = fmt.Fprintf(p.err, format, v...) }
 
 // flags parses what stands behind a command's name. Help goes to standard output and is flag.ErrHelp; more words than allowed are errMisuse.
 func (p program) flags(name, usage string, arguments []string, most int, define func(*flag.FlagSet)) ([]string, error) {
@@ -106,7 +110,7 @@ func (p program) flags(name, usage string, arguments []string, most int, define 
 	set.SetOutput(io.Discard)
 	define(set)
 	help := func(w io.Writer) {
-		fmt.Fprintf(w, "usage: idem %s\n", usage)
+		_, _ = fmt.Fprintf(w, "usage: idem %s\n", usage)
 		set.SetOutput(w)
 		set.PrintDefaults()
 	}
@@ -115,11 +119,11 @@ func (p program) flags(name, usage string, arguments []string, most int, define 
 		help(p.out)
 		return nil, err
 	case err != nil:
-		fmt.Fprintf(p.err, "idem %s: %v\n", name, err)
+		p.complain("idem %s: %v\n", name, err)
 		help(p.err)
 		return nil, errMisuse
 	case set.NArg() > most:
-		fmt.Fprintf(p.err, "idem %s: %q is one word too many\n", name, set.Arg(most))
+		p.complain("idem %s: %q is one word too many\n", name, set.Arg(most))
 		help(p.err)
 		return nil, errMisuse
 	}

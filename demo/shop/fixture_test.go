@@ -29,15 +29,14 @@ import (
 	"github.com/idemkit/idem/web"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("internal/poll.runtime_pollWait")) // idle connections of the shared Postgres' supervisor
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // parts are where a shop keeps everything.
 type parts struct {
 	store   idem.TokenStore
 	ledger  idem.Ledger
 	storage *shop.Storage
+	forget  func() // makes the entrance store forget everything
 }
 
 // backends are the two ways to run the shop; every behaviour is tested on both.
@@ -55,7 +54,8 @@ func onSQLite(t *testing.T) parts {
 	must(t, err)
 	storage, err := shop.OnSQLite(t.Context(), db)
 	must(t, err)
-	return parts{memstore.New(memstore.Options{Forgetful: true}), ledger, storage}
+	store := memstore.New(memstore.Options{Forgetful: true})
+	return parts{store, ledger, storage, store.Forget}
 }
 
 func onPostgres(t *testing.T) parts {
@@ -70,7 +70,8 @@ func onPostgres(t *testing.T) parts {
 	t.Cleanup(ledger.Close)
 	storage, err := shop.OnPostgres(t.Context(), pool)
 	must(t, err)
-	return parts{redisstore.New(testkit.Redis(t).Client(t), redisstore.Options{}), ledger, storage}
+	redis := testkit.Redis(t)
+	return parts{redisstore.New(redis.Client(t), redisstore.Options{}), ledger, storage, func() { redis.FlushAll(t) }}
 }
 
 // site is a running shop and one browser that visits it.
@@ -116,6 +117,12 @@ func newBrowser(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// in is the same shop, visited by a browser of its own, for a subtest.
+func (s *site) in(t *testing.T) *site {
+	t.Helper()
+	return &site{T: t, url: s.url, client: newBrowser(t), exits: s.exits, parts: s.parts}
 }
 
 // answer is a response whose body was read.

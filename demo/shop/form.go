@@ -89,7 +89,11 @@ func (s *shop) submitUnguarded(w http.ResponseWriter, r *http.Request) {
 }
 
 func readForm(r *http.Request) (order, orderForm, error) {
-	if err := r.ParseMultipartForm(formMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	err := r.ParseForm() // first: ParseMultipartForm forgets its error where the body is not multipart
+	if err == nil {
+		err = r.ParseMultipartForm(formMemory)
+	}
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return order{}, orderForm{}, err
 	}
 	typed := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }

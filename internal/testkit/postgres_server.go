@@ -37,6 +37,9 @@ func PostgresServer(t testing.TB, settings ...string) *PostgresInstance {
 func newPostgres(t testing.TB, settings ...string) *PostgresInstance {
 	t.Helper()
 	initdb := Binary(t, "initdb", "postgresql", "/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin")
+	if program, err := filepath.EvalSymlinks(initdb); err == nil {
+		initdb = program // its neighbours are there, not beside the link
+	}
 	folder, err := os.MkdirTemp("", "idem-postgres-")
 	if err != nil {
 		t.Fatal(err)

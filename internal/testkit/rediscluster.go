@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,40 +15,67 @@ import (
 
 // RedisCluster is a private Redis Cluster.
 type RedisCluster struct {
-	Nodes []*RedisServer // the primaries, which share the slots evenly
+	Nodes    []*RedisServer // the primaries, which share the slots evenly
+	Replicas []*RedisServer // one for each primary, in no order; none unless asked for
 }
 
 // Cluster starts a Redis Cluster of so many primaries, 3 at least, without replicas. It ends with the test.
 func Cluster(t testing.TB, nodes int) *RedisCluster {
 	t.Helper()
-	cluster := &RedisCluster{}
-	for range nodes {
-		cluster.Nodes = append(cluster.Nodes, Redis(t,
-			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+	cluster := &RedisCluster{Nodes: clusterNodes(t, nodes)}
+	cluster.create(t, "0")
+	return cluster
+}
+
+// ReplicatedCluster starts a Redis Cluster of so many primaries, 3 at least, with a replica each, which takes its primary's place two seconds after
+// its death. It ends with the test.
+func ReplicatedCluster(t testing.TB, primaries int) *RedisCluster {
+	t.Helper()
+	cluster := &RedisCluster{Nodes: clusterNodes(t, primaries), Replicas: clusterNodes(t, primaries)}
+	cluster.create(t, "1")
+	for _, replica := range cluster.Replicas {
+		inStep(t, replica)
+	}
+	return cluster
+}
+
+func clusterNodes(t testing.TB, count int) []*RedisServer {
+	t.Helper()
+	var nodes []*RedisServer
+	for range count {
+		nodes = append(nodes, Redis(t,
+			"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0",
 			// The default, 10,000 above the client's port, overflows from most free ports.
 			"--cluster-port", strconv.Itoa(FreePort(t))))
 	}
+	return nodes
+}
+
+// create joins the nodes; redis-cli makes primaries of the first ones.
+func (c *RedisCluster) create(t testing.TB, replicas string) {
+	t.Helper()
 	cli := Binary(t, "redis-cli", "redis-tools")
-	args := append([]string{"--cluster", "create"}, cluster.Addrs()...)
-	output, err := exec.CommandContext(t.Context(), cli, append(args, "--cluster-replicas", "0", "--cluster-yes")...).CombinedOutput()
+	args := append([]string{"--cluster", "create"}, c.Addrs()...)
+	output, err := exec.CommandContext(t.Context(), cli, append(args, "--cluster-replicas", replicas, "--cluster-yes")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("redis-cli --cluster create: %v\n%s", err, output)
 	}
-	for _, node := range cluster.Nodes {
+	for _, node := range c.all() {
 		rdb := node.Client(t)
 		Eventually(t, 20*time.Second, "the cluster is up on "+node.Addr, func() bool {
 			info, err := rdb.ClusterInfo(context.Background()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok")
 		})
 	}
-	return cluster
 }
 
-// Addrs are the nodes' addresses.
+func (c *RedisCluster) all() []*RedisServer { return slices.Concat(c.Nodes, c.Replicas) }
+
+// Addrs are the nodes' addresses, the primaries' first.
 func (c *RedisCluster) Addrs() []string {
-	addrs := make([]string, len(c.Nodes))
-	for i, node := range c.Nodes {
-		addrs[i] = node.Addr
+	var addrs []string
+	for _, node := range c.all() {
+		addrs = append(addrs, node.Addr)
 	}
 	return addrs
 }

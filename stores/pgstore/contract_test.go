@@ -20,7 +20,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, backend(mode(m)))
+			storetest.Run(t, backend(t, "", mode(m)))
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +50,12 @@ func script(t testing.TB) string {
 
 func open(t testing.TB, pool *pgxpool.Pool) *pgstore.Store {
 	t.Helper()
-	store, err := pgstore.New(pool, pgstore.Options{})
+	return openAs(t, pool, pgstore.Options{})
+}
+
+func openAs(t testing.TB, pool *pgxpool.Pool, options pgstore.Options) *pgstore.Store {
+	t.Helper()
+	store, err := pgstore.New(pool, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +73,9 @@ func (l *lab) via(configure ...func(*pgxpool.Config)) (*pgstore.Store, *testkit.
 	return open(l, l.db.PoolVia(l, link.Addr(), configure...)), link
 }
 
-func (l *lab) lapse(k idem.Key) { lapse(l, l.pool, k) }
+func (l *lab) lapse(k idem.Key) { l.Helper(); lapse(l, l.pool, table, k) }
 
-func lapse(t testing.TB, pool *pgxpool.Pool, k idem.Key) {
+func lapse(t testing.TB, pool *pgxpool.Pool, table string, k idem.Key) {
 	t.Helper()
 	tag, err := pool.Exec(t.Context(), `UPDATE `+table+` SET lease_until = clock_timestamp() - interval '1 second'
 		WHERE tenant = $1 AND biz_type = $2 AND biz_key = $3`, idem.Column(k.Tenant), idem.Column(k.Type), k.Column())
@@ -138,17 +144,30 @@ func (l *lab) stands(q idem.Request, state idem.State, attempt int) idem.Record 
 	return record
 }
 
-// backend is a fresh database as the suite wants it. The lossy store's connections are open already, so that the reply that gets lost is the command's.
-func backend(configure ...func(*pgxpool.Config)) func(t testing.TB) storetest.Backend {
+// backend gives each check a table of its own, in one database: making and dropping a database takes longer than most checks. The stores connect to addr; empty:
+// to the server itself. The lossy store's connections are open already, so that the reply that gets lost is the command's.
+func backend(t *testing.T, addr string, configure ...func(*pgxpool.Config)) func(t testing.TB) storetest.Backend {
+	t.Helper()
+	db := testkit.Postgres(t)
+	direct := db.Pool(t)
+	if addr == "" {
+		addr = db.Addr
+	}
 	return func(t testing.TB) storetest.Backend {
-		db := migrated(t)
-		pool := db.Pool(t, configure...)
+		options := pgstore.Options{Schema: "s_" + strings.ToLower(idem.NewOwner())}
+		text, err := pgstore.SQL(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := direct.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
 		return storetest.Backend{
-			Store: open(t, pool), Another: open(t, db.Pool(t, configure...)),
-			Lapse: func(t testing.TB, key idem.Key) { lapse(t, pool, key) },
+			Store: openAs(t, db.PoolVia(t, addr, configure...), options), Another: openAs(t, db.PoolVia(t, addr, configure...), options),
+			Lapse: func(t testing.TB, key idem.Key) { lapse(t, direct, options.Schema+".idempotent_record", key) },
 			Lossy: func(t testing.TB) idem.Store {
-				link := testkit.Proxy(t, db.Addr)
-				store := open(t, db.PoolVia(t, link.Addr(), configure...))
+				link := testkit.Proxy(t, addr)
+				store := openAs(t, db.PoolVia(t, link.Addr(), configure...), options)
 				warm(t, store)
 				link.DropReplies(1)
 				return store

@@ -15,11 +15,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/internal/testkit"
 	"github.com/idemkit/idem/stores/pgstore"
 	"github.com/idemkit/idem/stores/storetest"
 )
+
+const bouncerSettings = `[databases]
+* = host=%s port=%s user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 4
+max_client_conn = 1000
+`
 
 // bouncer starts a PgBouncer in transaction mode in front of the server and returns its "host:port". It has fewer sessions than its clients, so that they really share.
 func bouncer(t *testing.T, server string) string {
@@ -38,19 +49,8 @@ func bouncer(t *testing.T, server string) string {
 		t.Fatal(err)
 	}
 	listen := testkit.FreePort(t)
-	settings := fmt.Sprintf(`[databases]
-* = host=%s port=%s user=postgres
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 4
-max_client_conn = 1000
-`, host, port, listen)
 	file := filepath.Join(folder, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, bouncerSettings, host, port, listen), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	arguments := []string{file}
@@ -59,6 +59,12 @@ max_client_conn = 1000
 	}
 	process := testkit.Start(t, exec.Command(program, arguments...), syscall.SIGINT)
 	addr := fmt.Sprintf("127.0.0.1:%d", listen)
+	awaitBouncer(t, addr, process)
+	return addr
+}
+
+func awaitBouncer(t *testing.T, addr string, process *testkit.Process) {
+	t.Helper()
 	testkit.Eventually(t, 10*time.Second, "PgBouncer answers", func() bool {
 		conn, err := pgx.Connect(context.Background(), "postgres://postgres@"+addr+"/postgres?sslmode=disable")
 		if err != nil {
@@ -72,22 +78,13 @@ max_client_conn = 1000
 		_ = conn.Close(context.Background())
 		return true
 	})
-	return addr
 }
 
 // A session's lock, a LISTEN or a prepared statement would be another client's the next moment.
 func TestContractBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	addr := bouncer(t, testkit.Postgres(t).Addr)
-	noPreparing := mode(pgx.QueryExecModeExec)
-	storetest.Run(t, func(t testing.TB) storetest.Backend {
-		db := migrated(t)
-		direct := db.Pool(t)
-		return storetest.Backend{
-			Store: open(t, db.PoolVia(t, addr, noPreparing)), Another: open(t, db.PoolVia(t, addr, noPreparing)),
-			Lapse: func(t testing.TB, key idem.Key) { lapse(t, direct, key) },
-		}
-	})
+	storetest.Run(t, backend(t, addr, mode(pgx.QueryExecModeExec)))
 }
 
 func TestMigrateBehindPgBouncer(t *testing.T) {

@@ -1,0 +1,3 @@
+// Package e2e holds the tests of the whole: the demo shop as real processes on real Redis and real Postgres, through what goes wrong in life - double
+// clicks, lost answers, kill -9, servers that forget or are away - by HTTP clients and by a real browser. It exports nothing.
+package e2e
