@@ -151,12 +151,19 @@ func (v *visit) resolve(ctx context.Context, claim Claim, holds holds) (Reply, b
 	if v.call.Resolve == nil || claim.Attempt == 1 {
 		return Reply{}, false, nil
 	}
+	detached := context.WithoutCancel(ctx)
+	returned := false
+	defer func() {
+		if !returned { // a panic
+			v.undo(detached, claim, nil, Ending{State: Processing, Reason: "the resolver panicked"})
+		}
+	}()
 	ending, err := v.call.Resolve(withClaim(ctx, claim), claim)
+	returned = true
 	if err == nil && ending.State == Failed {
 		return Reply{}, false, nil
 	}
 	holds.stop()
-	detached := context.WithoutCancel(ctx)
 	switch {
 	case err == nil && ending.State == Succeeded:
 		_, tx := v.open(detached, claim)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/idemkit/idem/internal/testkit"
+	"github.com/idemkit/idem/stores/sqlitestore"
 )
 
 // asProgram makes the test binary the demo itself: a process that ends in the middle of its work must be a real one.
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 type demo struct {
 	*testing.T
 	addr    string
+	file    string // of the database, where no variable says otherwise
 	env     []string
 	process *testkit.Process
 	client  *http.Client
@@ -48,9 +50,9 @@ func start(t *testing.T, env ...string) *demo {
 		t.Fatal(err)
 	}
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t)))
-	d := &demo{T: t, addr: addr, client: &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
+	d := &demo{T: t, addr: addr, file: filepath.Join(t.TempDir(), "demo.db"), client: &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 	d.env = append([]string{
-		asProgram + "=1", "IDEM_ADDR=" + addr, "IDEM_LEASE=500ms", "IDEM_DATABASE_URL=sqlite:" + filepath.Join(t.TempDir(), "demo.db"),
+		asProgram + "=1", "IDEM_ADDR=" + addr, "IDEM_LEASE=500ms", "IDEM_DATABASE_URL=sqlite:" + d.file,
 	}, env...)
 	d.restart()
 	return d
@@ -186,9 +188,15 @@ func TestStopsGracefully(t *testing.T) {
 		status, _, _ := d.try(http.MethodPost, "/api/orders?delay=1s", `{"item":"cup","quantity":1}`, "Idempotent-Token", token)
 		answered <- status
 	}()
+	db, err := sqlitestore.Open(d.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
 	testkit.Eventually(t, 10*time.Second, "the order has begun", func() bool {
-		status, _, err := d.try(http.MethodPost, "/api/orders", `{"item":"another","quantity":1}`, "Idempotent-Token", token)
-		return err == nil && status == http.StatusUnprocessableEntity
+		running := 0
+		err := db.QueryRowContext(t.Context(), `SELECT count(*) FROM idempotent_record WHERE status = 'processing'`).Scan(&running)
+		return err == nil && running == 1
 	})
 	if err := d.process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"io"
 	"net/http"
@@ -34,67 +33,6 @@ func page(n int, actions ...string) http.Handler {
 			}
 		}
 	})
-}
-
-// htmlForm is a form of an answer, as a browser would send it.
-type htmlForm struct {
-	action, enctype string
-	fields          []htmlField
-	confirm         bool
-}
-
-type htmlField struct{ name, kind, value string }
-
-// parseForms reads the forms of a page that templ has written.
-func parseForms(t *testing.T, text string) []htmlForm {
-	t.Helper()
-	decoder := xml.NewDecoder(strings.NewReader(text))
-	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
-	var forms []htmlForm
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return forms
-		}
-		if err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
-		start, ok := token.(xml.StartElement)
-		if !ok {
-			continue
-		}
-		attributes := map[string]string{}
-		for _, a := range start.Attr {
-			attributes[a.Name.Local] = a.Value
-		}
-		if start.Name.Local == "form" {
-			forms = append(forms, htmlForm{action: attributes["action"], enctype: attributes["enctype"]})
-			continue
-		}
-		if len(forms) == 0 {
-			continue
-		}
-		form := &forms[len(forms)-1]
-		switch {
-		case start.Name.Local == "input" && attributes["name"] != "":
-			form.fields = append(form.fields, htmlField{attributes["name"], attributes["type"], attributes["value"]})
-		case start.Name.Local == "input" && attributes["type"] == "checkbox":
-			form.confirm = true
-		case start.Name.Local == "textarea":
-			content, _ := decoder.Token()
-			chars, _ := content.(xml.CharData)
-			form.fields = append(form.fields, htmlField{attributes["name"], "textarea", strings.TrimPrefix(string(chars), "\n")})
-		}
-	}
-}
-
-func (form htmlForm) value(name string) string {
-	for _, field := range form.fields {
-		if field.name == name {
-			return field.value
-		}
-	}
-	return ""
 }
 
 func TestFormsStoreOnce(t *testing.T) {
@@ -295,3 +233,19 @@ func TestRenderingIsNotStreaming(t *testing.T) {
 type wrapped struct{ http.ResponseWriter }
 
 func (w wrapped) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
+
+// The same on a guarded route: a page whose last tokens nobody knows must not look whole.
+func TestGuardedPageBreaksOff(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, withoutLedger)
+	token := f.token("order.create").Token
+	f.handler.then = func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		f.store.setFault("Issue", errAway)
+		page(1, "order.create").ServeHTTP(w, r)
+	}
+	s := f.serve(f.guard.Token("order.create")(f.handler))
+	if _, text, err := s.send(s.order(token)); err == nil {
+		t.Errorf("the page seems whole: %s", text)
+	}
+}

@@ -156,7 +156,7 @@ func (s *submission) ending(rec *recorder, said *verdict) idem.Ending {
 // answer sends what came of it. Bytes that have left before a finish that failed cannot be taken back: the connection is.
 func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
 	switch {
-	case rec.left && (err != nil || reply.Replayed):
+	case rec.left && (err != nil || reply.Replayed || s.unstored != nil):
 		panic(http.ErrAbortHandler)
 	case err != nil && s.r.Context().Err() != nil && errors.Is(err, s.r.Context().Err()):
 		// The client left while it waited, and reads nothing - or a deadline of a middleware has passed, and it does.
@@ -168,8 +168,8 @@ func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
 	case s.unstored != nil && reply.State != idem.Succeeded && !rec.left:
 		s.refuse(refuse(StoreUnavailable).because(s.unstored))
 	default:
-		if err := rec.finish(); err != nil && !rec.left {
-			s.refuse(refuse(StoreUnavailable).because(err))
+		if err := rec.finish(); err != nil && !rec.left { // it was done, and its page cannot be shown
+			s.refuse(refuse(OutcomeUnknown).because(err))
 		}
 	}
 }

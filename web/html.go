@@ -44,7 +44,7 @@ func (g *Guard) props(p Problem) templates.ProblemProps {
 	}
 }
 
-// render puts a refusal into its page, or into a fragment for htmx; nil where a component of it failed.
+// render puts a refusal into its page, or into a fragment for htmx; nil where not even the kit's own page can be made.
 func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps) []byte {
 	content := templates.ProblemFragment(props)
 	var whole templ.Component
@@ -56,12 +56,15 @@ func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps)
 	default:
 		whole = templates.ProblemPage(props)
 	}
-	var body bytes.Buffer
-	if err := whole.Render(r.Context(), &body); err != nil {
+	for _, component := range []templ.Component{whole, templates.ProblemPage(props)} { // a layout that fails is no reason to show JSON to a person
+		var body bytes.Buffer
+		err := component.Render(r.Context(), &body)
+		if err == nil {
+			return body.Bytes()
+		}
 		g.config.Logger.ErrorContext(r.Context(), "idem: the page of a refusal failed", "code", p.Code, "error", err)
-		return nil
 	}
-	return body.Bytes()
+	return nil
 }
 
 // writeHTML falls back to JSON where no page could be made.

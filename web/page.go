@@ -67,12 +67,15 @@ func (p *page) in(ctx context.Context) context.Context {
 
 // Token signs a token for a component; an empty request id becomes a fresh one. It is stored with the page's other tokens.
 func (p *page) Token(_ context.Context, action, requestID string) (templates.Token, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.caller.subject == "" && p.current == nil { // the page of a refusal that came before anybody asked whose request it is
+		p.caller = p.introduce(p.w, p.r)
+	}
 	issued, err := p.config.Tokens.Issue(tokens.Grant{Action: action, RequestID: requestID, Subject: p.caller.subject})
 	if err != nil {
 		return templates.Token{}, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.header.Set("Cache-Control", "no-store")
 	p.queue = append(p.queue, p.stored(issued, p.caller.tenant))
 	return templates.Token{Value: issued.Token, RequestID: issued.RequestID, Action: issued.Action, ExpiresAt: issued.ExpiresAt}, nil

@@ -203,8 +203,8 @@ func (rec *recorder) answered() int {
 
 // result is what a duplicate will get: header lines that the handler set, in the order of their names, and the bytes.
 func (rec *recorder) result(cookies bool) idem.Result {
-	result := idem.Result{Status: rec.answered(), Kept: !rec.left}
-	if rec.left {
+	result := idem.Result{Status: rec.answered(), Kept: !rec.left && rec.failure == nil} // a page whose tokens nobody knows is not to be shown again
+	if !result.Kept {
 		return result
 	}
 	rec.sniff()

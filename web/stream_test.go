@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/web"
 )
 
@@ -156,12 +157,16 @@ func TestPanicOverTheWire(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	token := f.token("order.create").Token
-	h := &work{then: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}
+	h := &work{then: func(w http.ResponseWriter, r *http.Request) {
+		if idem.FromContext(r.Context()).Attempt == 1 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(201)
+	}}
 	s := f.serve(f.guard.Token("order.create")(h))
 	if answer, _, err := s.send(s.order(token)); err == nil {
 		t.Fatalf("answered %v", answer)
 	}
-	h.then = nil
 	answer, _, err := s.send(s.order(token))
 	if err != nil || answer.StatusCode != 201 || h.attempt.Load() != 2 {
 		t.Errorf("%v, %v, attempt %d", answer, err, h.attempt.Load())
@@ -181,11 +186,13 @@ func TestHijack(t *testing.T) {
 		fmt.Fprint(conn, "HTTP/1.1 202 Mine\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmine")
 	}}
 	guarded := f.guard.Token("order.create")(h)
-	s := f.serve(guarded)
+	returned := make(chan struct{})
+	s := f.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { defer close(returned); guarded.ServeHTTP(w, r) }))
 	answer, text, err := s.send(s.order(token))
 	if err != nil || answer.StatusCode != 202 || text != "mine" {
 		t.Fatalf("%v %q %v", answer, text, err)
 	}
+	<-returned // the answer came before
 	f.settle()
 	refused(t, f.do(guarded, f.order(token)), 409, web.AlreadyDone)
 	h.ran(t, 1)

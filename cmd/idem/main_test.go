@@ -5,11 +5,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -254,5 +257,41 @@ func TestServe(t *testing.T) {
 	<-process.Done()
 	if code := cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(process.Output(), "idem: stopping") {
 		t.Errorf("exit code %d: %s", code, process.Output())
+	}
+}
+
+// What goes wrong after the settings are read is one line and an exit code, too.
+func TestServeFails(t *testing.T) {
+	t.Parallel()
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	nobody := net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t)))
+	for name, c := range map[string]struct {
+		environ map[string]string
+		says    string
+	}{
+		"the address is taken":    {map[string]string{"IDEM_ADDR": taken.Addr().String()}, "IDEM_ADDR: cannot listen: "},
+		"there is no such folder": {map[string]string{"IDEM_DATABASE_URL": "sqlite:" + filepath.Join(t.TempDir(), "none", "a.db")}, "IDEM_DATABASE_URL: the database cannot be used: "},
+		"Postgres is away": {
+			map[string]string{"IDEM_DATABASE_URL": "postgres://u:hush@" + nobody + "/d?sslmode=disable", "IDEM_KEYS": "k:" + strings.Repeat("hush", 11)},
+			"IDEM_DATABASE_URL: the database cannot be used: ",
+		},
+		"Postgres without keys": {map[string]string{"IDEM_DATABASE_URL": "postgres://u:hush@" + nobody + "/d"}, "IDEM_KEYS is empty, and must not be with a shared Redis or Postgres"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			environ := map[string]string{"IDEM_DATABASE_URL": "sqlite:" + filepath.Join(t.TempDir(), "a.db")}
+			maps.Copy(environ, c.environ)
+			p, out, errors := buffered(environ)
+			if code := p.run(t.Context(), []string{"serve"}); code != 1 || out.String() != "" {
+				t.Errorf("exit code %d, %q", code, out)
+			}
+			if text := errors.String(); !strings.Contains(text, c.says) || strings.Contains(text, "hush") {
+				t.Error(text)
+			}
+		})
 	}
 }

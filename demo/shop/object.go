@@ -71,7 +71,7 @@ func (o *object) decode(decoder *json.Decoder, known []string) error {
 func malformed(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("the body is not JSON: %v at byte %d", syntax, syntax.Offset)
+		return fmt.Errorf("the body is not JSON: it goes wrong at byte %d", syntax.Offset)
 	}
 	return errors.New("the body is not JSON: it ends in the middle")
 }

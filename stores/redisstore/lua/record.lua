@@ -22,11 +22,16 @@ local function now()
   return clock
 end
 
--- Returns the record, nil where there is none, or nil and true where this format cannot read it.
+-- Deletes nothing. A primary that was demoted serves what it last knew to connections that it keeps, and would say that a claim is lost or a token unknown;
+-- it refuses this as a write, READONLY, and the client goes to the primary of now. Writing comes anyway where a claim is won.
+local function insist() redis.call('HDEL', KEYS[1], '') end
+
+-- Returns the record, nil where there is none, or nil and true where this format cannot read it. What it says is the primary's, or a success, which is final.
 local function load()
   local f = redis.call('HMGET', KEYS[1],
     'format', 'state', 'attempt', 'owner', 'subject', 'request_id', 'fingerprint', 'lease', 'status', 'kept')
   local format = tonumber(f[1] or nil)
+  if f[2] ~= 'succeeded' then insist() end
   if not format then
     fresh = redis.call('EXISTS', KEYS[1]) == 0
     return nil, not fresh
