@@ -36,7 +36,11 @@ func (v *visit) run(ctx context.Context, claim Claim, work Work) (Reply, error) 
 	holds.stop()
 
 	if ending.State != Succeeded {
-		v.undo(detached, claim, tx, ending)
+		if v.undo(detached, claim, tx, ending) {
+			if r, err := v.lost(ctx, claim); !errors.Is(err, ErrClaimLost) {
+				return r, err
+			}
+		}
 		return Reply{Ending: ending, Attempt: claim.Attempt, Claim: &claim}, nil
 	}
 	err := v.complete(detached, claim, tx, ending.Result)
@@ -94,7 +98,8 @@ func (v *visit) complete(ctx context.Context, claim Claim, tx Tx, result Result)
 }
 
 // undo ends a claim without success, the entrance too, before the answer: the corrected payload may follow at once.
-func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) {
+// lost: somebody else had the claim by then.
+func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) (lost bool) {
 	bounded, cancel := context.WithTimeout(ctx, finishLimit)
 	defer cancel()
 	var err error
@@ -113,6 +118,7 @@ func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) {
 	}
 	v.freeEntrance(bounded)
 	v.flights.wake(v.call.Key)
+	return errors.Is(err, ErrClaimLost)
 }
 
 // undoUnknown: the work succeeded and its record did not. The payload stays bound, whoever comes next finds out.

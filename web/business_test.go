@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -123,4 +124,61 @@ func TestCancelled(t *testing.T) {
 	f.cancel(t, token)
 	refused(t, f.do(guarded, f.order(token.Token)), 409, web.Cancelled)
 	f.handler.ran(t, 1)
+}
+
+// Fifty people's tabs at once, each with a token of its own, all for one business key.
+func TestRaceForABusinessKey(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]web.Option{"claim first": nil, "same transaction": {web.SameTx()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t)
+				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); w.WriteHeader(201) }
+				guarded := f.guard.Token("order.create", append(options, web.BusinessKey(web.JSONKey("no")))...)(f.handler)
+				sent := make([]string, 50)
+				for i := range sent {
+					sent[i] = f.token("order.create").Token
+				}
+				replays := 0
+				for _, rec := range racers(100, func(i int) *httptest.ResponseRecorder {
+					return f.do(guarded, f.order(sent[i%50], body(`{"no":"7"}`)))
+				}) {
+					if rec.Code != 201 {
+						t.Fatalf("answered %d %s", rec.Code, rec.Body)
+					}
+					if rec.Header().Get(replayed) != "" {
+						replays++
+					}
+				}
+				f.handler.ran(t, 1)
+				if replays != 99 {
+					t.Errorf("%d replays", replays)
+				}
+			})
+		})
+	}
+}
+
+// Where the route is shared, another's duplicate waits for the first like one's own.
+func TestSharedKeyWaits(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				f := newFixture(t, only(stores), byUser)
+				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); w.WriteHeader(201) }
+				guarded := f.guard.Key("refund", web.JSONKey("no"), web.Shared())(f.handler)
+				for _, rec := range racers(6, func(i int) *httptest.ResponseRecorder {
+					return f.do(guarded, keyed("application/json", `{"no":"7"}`, as([]string{"ann", "bob", "cid"}[i%3])))
+				}) {
+					if rec.Code != 201 {
+						t.Errorf("answered %d %s", rec.Code, rec.Body)
+					}
+				}
+				f.handler.ran(t, 1)
+			})
+		})
+	}
 }

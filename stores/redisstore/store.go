@@ -14,6 +14,9 @@
 // stands behind this store. Extend and Complete write a vanished record again, Release does not: absent and failed answer alike.
 //
 // go-redis repeats a command whose reply was lost; every script recognises the repetition by owner and attempt.
+//
+// After a fail-over a connection may still lead to what was the primary. It answers with a success that it knows of, which is final, and refuses all else
+// with READONLY, reading included, so that go-redis drops the connection.
 package redisstore
 
 import (

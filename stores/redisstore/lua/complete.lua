@@ -7,11 +7,11 @@ local record, unreadable = load()
 if unreadable then return 'format' end
 local attempt = tonumber(ARGV[10])
 if record then
-  if not held(record, attempt) then return 'lost' end
+  if not held(record, attempt) then return primarys('lost') end
   if record.state == 'succeeded' then return 'ok' end
-  if record.state ~= 'processing' then return 'lost' end
+  if record.state ~= 'processing' then return primarys('lost') end
 elseif request.owner == '' then
-  return 'lost'
+  return primarys('lost')
 else
   identify(attempt)
 end

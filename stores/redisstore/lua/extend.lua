@@ -9,7 +9,7 @@ if not record and request.owner ~= '' then
   processing(attempt, request.fingerprint)
   return 1
 end
-if not record or record.state ~= 'processing' or not held(record, attempt) then return 0 end
+if not record or record.state ~= 'processing' or not held(record, attempt) then return primarys(0) end
 redis.call('HSET', KEYS[1], 'lease', lease())
 keep()
 return 1

@@ -20,7 +20,7 @@ local function claim(record)
     processing(1, request.fingerprint)
     return '1'
   end
-  if record.state == 'processing' and record.owner == request.owner then return integer(record.attempt) end
+  if record.state == 'processing' and record.owner == request.owner then return primarys(integer(record.attempt)) end
   local fingerprint = request.fingerprint
   if fingerprint == '' and record.state == 'processing' then fingerprint = record.fingerprint end
   processing(record.attempt + 1, fingerprint)
@@ -29,6 +29,7 @@ end
 
 local function answer(outcome, record)
   if outcome == 'won' then return {outcome, claim(record)} end
-  if outcome == 'foreign' then return {outcome} end
-  return {outcome, describe(record)}
+  if outcome == 'foreign' then return primarys({outcome}) end
+  if outcome == 'done' then return {outcome, describe(record)} end
+  return primarys({outcome, describe(record)})
 end

@@ -3,5 +3,6 @@
 
 local record, unreadable = load()
 if unreadable then return {'format'} end
-if not record then return {'absent'} end
-return {'found', describe(record)}
+if not record then return primarys({'absent'}) end
+if record.state == 'succeeded' then return {'found', describe(record)} end
+return primarys({'found', describe(record)})

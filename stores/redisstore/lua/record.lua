@@ -12,6 +12,14 @@
 local request = {owner = ARGV[2], subject = ARGV[3], fingerprint = ARGV[5], ledger = ARGV[8], shared = ARGV[9] == '1'}
 local fresh, clock = false, nil
 
+-- Passes on an answer that writes nothing and is not a success, which is final. A primary that was demoted serves what it last knew to connections that it
+-- keeps, and would say that a claim is lost or a token unknown. This deletes nothing, but it refuses it as a write, READONLY, and the client goes to the
+-- primary of now. Not before another write: after its first one a script is no longer stopped where memory is short.
+local function primarys(answer)
+  redis.call('HDEL', KEYS[1], '')
+  return answer
+end
+
 local function integer(number) return string.format('%.0f', number) end
 
 local function now()
@@ -22,16 +30,11 @@ local function now()
   return clock
 end
 
--- Deletes nothing. A primary that was demoted serves what it last knew to connections that it keeps, and would say that a claim is lost or a token unknown;
--- it refuses this as a write, READONLY, and the client goes to the primary of now. Writing comes anyway where a claim is won.
-local function insist() redis.call('HDEL', KEYS[1], '') end
-
--- Returns the record, nil where there is none, or nil and true where this format cannot read it. What it says is the primary's, or a success, which is final.
+-- Returns the record, nil where there is none, or nil and true where this format cannot read it.
 local function load()
   local f = redis.call('HMGET', KEYS[1],
     'format', 'state', 'attempt', 'owner', 'subject', 'request_id', 'fingerprint', 'lease', 'status', 'kept')
   local format = tonumber(f[1] or nil)
-  if f[2] ~= 'succeeded' then insist() end
   if not format then
     fresh = redis.call('EXISTS', KEYS[1]) == 0
     return nil, not fresh

@@ -5,9 +5,9 @@
 local record, unreadable = load()
 if unreadable then return 'format' end
 local attempt, state = tonumber(ARGV[10]), ARGV[11]
-if not record then return 'lost' end
-if record.state == state and record.attempt == attempt and record.owner == '' then return 'ok' end
-if record.state ~= 'processing' or not held(record, attempt) then return 'lost' end
+if not record then return primarys('lost') end
+if record.state == state and record.attempt == attempt and record.owner == '' then return primarys('ok') end
+if record.state ~= 'processing' or not held(record, attempt) then return primarys('lost') end
 
 redis.call('HSET', KEYS[1], 'state', state, 'owner', '', 'lease', integer(now()))
 if state ~= 'processing' then redis.call('HSET', KEYS[1], 'fingerprint', '') end

@@ -6,7 +6,7 @@
 local record, unreadable = load()
 if unreadable then return {'format'} end
 local known = redis.call('GET', KEYS[3]) == ARGV[10]
-if not record and not known and request.ledger == '' then return {'unknown'} end
+if not record and not known and request.ledger == '' then return primarys({'unknown'}) end
 
 local outcome = judge(record)
 -- Written before the token is deleted: where Redis has no memory left the write fails, and the token must then still be there.
