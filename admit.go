@@ -72,7 +72,7 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 		return answer, nil, true, unavailable(ctx, err)
 	case err != nil:
 		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: err})
-		return answer, nil, false, nil //nolint:nilerr // the entrance is away; the ledger decides alone
+		return answer, nil, false, nil // the entrance is away; the ledger decides alone
 	}
 	switch answer.Outcome {
 	case Won:

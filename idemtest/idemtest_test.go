@@ -77,7 +77,7 @@ func TestAuthorize(t *testing.T) {
 			t.Parallel()
 			g := idemtest.New(t, c.change...)
 			h := &counter{}
-			guarded := g.Guard.Token("order.create", c.options...)(h)
+			guarded := g.Token("order.create", c.options...)(h)
 			original := order()
 			original.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			original.Header.Set("X-User", c.user)

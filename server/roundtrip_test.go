@@ -26,7 +26,7 @@ func TestRoundTrips(t *testing.T) {
 	for name, row := range map[string]struct {
 		ledger                 bool
 		options                []web.Option
-		work                   func(*testing.T, context.Context)
+		work                   func(context.Context, *testing.T)
 		redis, redisInAll      int64 // the first call: before its answer, and with what follows it
 		postgres, transactions int64 // the first call: round trips, and transactions that wrote
 	}{
@@ -45,7 +45,7 @@ func TestRoundTrips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBooth(t, row.ledger, row.options, func(ctx context.Context) { row.work(t, ctx) })
+			b := newBooth(t, row.ledger, row.options, func(ctx context.Context) { row.work(ctx, t) })
 			b.submit(b.token(), http.StatusCreated) // scripts are loaded, statements prepared
 			b.settle()
 
@@ -71,9 +71,9 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-func elsewhere(*testing.T, context.Context) {}
+func elsewhere(context.Context, *testing.T) {}
 
-func inTransaction(t *testing.T, ctx context.Context) {
+func inTransaction(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tx, err := pgstore.Tx(ctx)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestBodyLimit(t *testing.T) {
 				if n != c.size || err != nil {
 					t.Errorf("the handler read %d bytes, %v", n, err)
 				}
-				w.WriteHeader(201)
+				w.WriteHeader(http.StatusCreated)
 			}}
 			guarded := f.guard.Token("order.create", c.options...)(h)
 			send := func() *httptest.ResponseRecorder {
@@ -193,7 +193,7 @@ func TestNothingStaysOnDisk(t *testing.T) {
 		},
 		"parsed, then a panic": func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseMultipartForm(1 << 10); panic("boom") },
 		"not parsed":           func(http.ResponseWriter, *http.Request) {},
-		"refused":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) },
+		"refused":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) },
 	} {
 		token := f.token("order.create").Token
 		r := f.request("/orders", contentType, text)

@@ -134,7 +134,7 @@ func TestRaceForABusinessKey(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				f := newFixture(t)
-				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); w.WriteHeader(201) }
+				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { pass(time.Second); w.WriteHeader(http.StatusCreated) }
 				guarded := f.guard.Token("order.create", append(options, web.BusinessKey(web.JSONKey("no")))...)(f.handler)
 				sent := make([]string, 50)
 				for i := range sent {
@@ -168,7 +168,7 @@ func TestSharedKeyWaits(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T) {
 				f := newFixture(t, only(stores), byUser)
-				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { time.Sleep(time.Second); w.WriteHeader(201) }
+				f.handler.then = func(w http.ResponseWriter, _ *http.Request) { pass(time.Second); w.WriteHeader(http.StatusCreated) }
 				guarded := f.guard.Key("refund", web.JSONKey("no"), web.Shared())(f.handler)
 				for _, rec := range racers(6, func(i int) *httptest.ResponseRecorder {
 					return f.do(guarded, keyed("application/json", `{"no":"7"}`, as([]string{"ann", "bob", "cid"}[i%3])))

@@ -56,7 +56,7 @@ func TestEarlyHintsArrive(t *testing.T) {
 		w.Header().Set("Link", "</a.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
 		w.Header().Set("X-Final", "1")
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 	}}
 	s := f.serve(f.guard.Token("order.create")(h))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -70,11 +70,11 @@ func TestEarlyHintsArrive(t *testing.T) {
 	}
 	reader := bufio.NewReader(conn)
 	hints, err := http.ReadResponse(reader, nil)
-	if err != nil || hints.StatusCode != 103 || hints.Header.Get("Link") == "" {
+	if err != nil || hints.StatusCode != http.StatusEarlyHints || hints.Header.Get("Link") == "" {
 		t.Fatalf("%v %v", hints, err)
 	}
 	answer, err := http.ReadResponse(reader, nil)
-	if err != nil || answer.StatusCode != 201 || answer.Header.Get("X-Final") != "1" || !slices.Equal(answer.Header["Link"], []string{"</a.css>; rel=preload"}) {
+	if err != nil || answer.StatusCode != http.StatusCreated || answer.Header.Get("X-Final") != "1" || !slices.Equal(answer.Header["Link"], []string{"</a.css>; rel=preload"}) {
 		t.Errorf("%v %v", answer, err)
 	}
 	answer.Body.Close()
@@ -111,7 +111,7 @@ func TestDisconnect(t *testing.T) {
 	close(h.release)
 	answer, text, err := s.send(s.order(token))
 	<-gone
-	if err != nil || answer.StatusCode != 201 || answer.Header.Get(replayed) != "true" || text != "order 1" {
+	if err != nil || answer.StatusCode != http.StatusCreated || answer.Header.Get(replayed) != "true" || text != "order 1" {
 		t.Errorf("%v %q %v", answer, text, err)
 	}
 	h.ran(t, 1)
@@ -148,7 +148,7 @@ func TestExpectContinue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if invited := answer.StatusCode == 100; invited != c.invited {
+			if invited := answer.StatusCode == http.StatusContinue; invited != c.invited {
 				t.Errorf("answered %d", answer.StatusCode)
 			}
 			if c.invited {

@@ -142,9 +142,9 @@ func TestRun(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() { done <- f.guard.Run(ctx) }()
-				time.Sleep(10 * time.Minute)
+				pass(10 * time.Minute)
 				f.ledger.setFault("Purge", errAway) // a failed round is no end
-				time.Sleep(10 * time.Minute)
+				pass(10 * time.Minute)
 				stop()
 				if err := <-done; !errors.Is(err, context.Canceled) {
 					t.Errorf("ended with %v", err)

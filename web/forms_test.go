@@ -27,7 +27,7 @@ func page(n int, actions ...string) http.Handler {
 		for range n {
 			for _, action := range actions {
 				if err := templates.Form(templates.FormProps{Action: action, URL: "/orders"}).Render(r.Context(), w); err != nil {
-					http.Error(w, err.Error(), 500)
+					http.Error(w, err.Error(), http.StatusInternalServerError)
 					return
 				}
 			}
@@ -41,7 +41,7 @@ func TestFormsStoreOnce(t *testing.T) {
 		t.Run(stores, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, only(stores))
-			rec := f.do(f.guard.Forms(page(20, "order.create", "order.cancel")), httptest.NewRequest("GET", "/", nil))
+			rec := f.do(f.guard.Forms(page(20, "order.create", "order.cancel")), httptest.NewRequest(http.MethodGet, "/", nil))
 			forms := parseForms(t, rec.Body.String())
 			if rec.Code != 200 || len(forms) != 40 || f.store.count("Issue") != 1 {
 				t.Fatalf("answered %d with %d forms, %d calls", rec.Code, len(forms), f.store.count("Issue"))
@@ -71,7 +71,7 @@ func TestFormsPageIsUncacheable(t *testing.T) {
 		},
 		"an error page": func(w http.ResponseWriter, r *http.Request) {
 			page(1, "a").ServeHTTP(httptest.NewRecorder(), r)
-			http.Error(w, "x", 422)
+			http.Error(w, "x", http.StatusUnprocessableEntity)
 		},
 		"flushed": func(w http.ResponseWriter, r *http.Request) {
 			page(1, "a").ServeHTTP(w, r)
@@ -82,7 +82,7 @@ func TestFormsPageIsUncacheable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			rec := f.do(f.guard.Forms(h), httptest.NewRequest("GET", "/", nil))
+			rec := f.do(f.guard.Forms(h), httptest.NewRequest(http.MethodGet, "/", nil))
 			if rec.Header().Get("Cache-Control") != "no-store" || len(rec.Result().Cookies()) != 1 {
 				t.Errorf("header %v", rec.Header())
 			}
@@ -102,7 +102,7 @@ func TestFormsWhileTheStoreIsAway(t *testing.T) {
 		t.Parallel()
 		f := newFixture(t, withoutLedger)
 		f.store.setAway(true)
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Accept", "text/html")
 		rec := f.do(f.guard.Forms(page(3, "order.create")), r)
 		text := rec.Body.String()
@@ -114,7 +114,7 @@ func TestFormsWhileTheStoreIsAway(t *testing.T) {
 		t.Parallel()
 		f := newFixture(t)
 		f.store.setAway(true)
-		rec := f.do(f.guard.Forms(page(3, "order.create")), httptest.NewRequest("GET", "/", nil))
+		rec := f.do(f.guard.Forms(page(3, "order.create")), httptest.NewRequest(http.MethodGet, "/", nil))
 		if rec.Code != 200 || len(parseForms(t, rec.Body.String())) != 3 {
 			t.Errorf("answered %d %s", rec.Code, rec.Body)
 		}
@@ -128,7 +128,7 @@ func TestFormsWhileTheStoreIsAway(t *testing.T) {
 			f.store.setAway(true)
 			page(1, "a").ServeHTTP(w, r)
 		})))
-		r, _ := http.NewRequest("GET", s.url, nil)
+		r, _ := http.NewRequest(http.MethodGet, s.url, nil)
 		if _, text, err := s.send(r); err == nil {
 			t.Errorf("the page seems whole: %s", text)
 		}
@@ -150,9 +150,9 @@ func TestFormShownAgain(t *testing.T) {
 		before func(w http.ResponseWriter, r *http.Request)
 		same   bool
 	}{
-		"422":      {before: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) }, same: true},
-		"rejected": {before: func(w http.ResponseWriter, r *http.Request) { web.Reject(r.Context()); w.WriteHeader(200) }, same: true},
-		"success":  {before: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }},
+		"422":      {before: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnprocessableEntity) }, same: true},
+		"rejected": {before: func(w http.ResponseWriter, r *http.Request) { web.Reject(r.Context()); w.WriteHeader(http.StatusOK) }, same: true},
+		"success":  {before: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }},
 	} {
 		for _, stores := range []string{"both", "store", "ledger"} {
 			t.Run(name+"/"+stores, func(t *testing.T) {

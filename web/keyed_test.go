@@ -25,8 +25,8 @@ func TestKeyedRoute(t *testing.T) {
 					options = append(options, web.SameTx())
 				}
 				f.handler.then = func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(time.Second)
-					w.WriteHeader(201)
+					pass(time.Second)
+					w.WriteHeader(http.StatusCreated)
 					fmt.Fprint(w, "made")
 				}
 				guarded := f.guard.Key("transfer", web.HeaderKey("Idempotency-Key"), options...)(f.handler)

@@ -25,7 +25,7 @@ func TestClientLeaves(t *testing.T) {
 					if err := r.Context().Err(); err != nil {
 						t.Errorf("the work's context has ended: %v", err)
 					}
-					w.WriteHeader(201)
+					w.WriteHeader(http.StatusCreated)
 				}
 				guarded := f.guard.Token("order.create")(h)
 				ctx, leave := context.WithCancel(t.Context())
@@ -35,7 +35,7 @@ func TestClientLeaves(t *testing.T) {
 				leave()
 				close(h.release)
 				executed(t, <-first, 201)
-				repeats(t, f.do(guarded, f.order(token)), &httptest.ResponseRecorder{Code: 201, Body: f.do(guarded, f.order(token)).Body})
+				repeats(t, f.do(guarded, f.order(token)), &httptest.ResponseRecorder{Code: http.StatusCreated, Body: f.do(guarded, f.order(token)).Body})
 				h.ran(t, 1)
 			})
 		})
@@ -52,7 +52,7 @@ func TestWaiterLeaves(t *testing.T) {
 				f := newFixture(t, only(stores))
 				token := f.token("order.create").Token
 				h := held()
-				h.then = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
+				h.then = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 				guarded := f.guard.Token("order.create")(h)
 				first, second := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
 				go func() { first <- f.do(guarded, f.order(token)) }()
@@ -66,7 +66,7 @@ func TestWaiterLeaves(t *testing.T) {
 				}
 				close(h.release)
 				executed(t, <-first, 500)
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				h.ran(t, 1)
 				h.then = nil
 				executed(t, f.do(guarded, f.order(token)), 201)

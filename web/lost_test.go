@@ -60,7 +60,7 @@ func TestClaimCancelledWhileRunning(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), idem.ErrClaimLost) {
 				t.Errorf("cause %v", context.Cause(r.Context()))
 			}
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 		}
 		guarded := f.guard.Token("order.create")(f.handler)
 		refused(t, f.do(guarded, f.order(token)), 409, web.ClaimLost)
@@ -82,7 +82,7 @@ func TestClaimLostByAHandlerThatFails(t *testing.T) {
 					f.handler.then = func(w http.ResponseWriter, r *http.Request) {
 						if idem.FromContext(r.Context()).Attempt == 1 {
 							<-r.Context().Done()
-							w.WriteHeader(500)
+							w.WriteHeader(http.StatusInternalServerError)
 							return
 						}
 						w.WriteHeader(winner)

@@ -28,29 +28,44 @@ func TestOutcomeByStatus(t *testing.T) {
 		status int
 		kept   bool
 	}{
-		"200":             {then: status(200), status: 200, kept: succeeded},
-		"201":             {then: status(201), status: 201, kept: succeeded},
-		"204":             {then: status(204), status: 204, kept: succeeded},
-		"299":             {then: status(299), status: 299, kept: succeeded},
-		"303":             {then: status(303), status: 303, kept: succeeded},
-		"304":             {then: status(304), status: 304, kept: succeeded},
-		"399":             {then: status(399), status: 399, kept: succeeded},
-		"400":             {then: status(400), status: 400, kept: failed},
-		"422":             {then: status(422), status: 422, kept: failed},
-		"499":             {then: status(499), status: 499, kept: failed},
-		"500":             {then: status(500), status: 500, kept: failed},
-		"503":             {then: status(503), status: 503, kept: failed},
-		"599":             {then: status(599), status: 599, kept: failed},
-		"no status":       {then: func(http.ResponseWriter, *http.Request) {}, status: 200, kept: succeeded},
-		"body alone":      {then: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") }, status: 200, kept: succeeded},
-		"two statuses":    {then: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) }, status: 201, kept: succeeded},
-		"early hints":     {then: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(201) }, status: 201, kept: succeeded},
-		"hints alone":     {then: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103) }, status: 200, kept: succeeded},
-		"hints, failure":  {then: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(422) }, status: 422, kept: failed},
-		"rejected 200":    {then: func(w http.ResponseWriter, r *http.Request) { web.Reject(r.Context()); w.WriteHeader(200) }, status: 200, kept: failed},
-		"rejected 303":    {then: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(303); web.Reject(r.Context()) }, status: 303, kept: failed},
-		"unknown 200":     {then: func(w http.ResponseWriter, r *http.Request) { web.Unknown(r.Context()) }, status: 200, kept: failed},
-		"unknown 504":     {then: func(w http.ResponseWriter, r *http.Request) { web.Unknown(r.Context()); w.WriteHeader(504) }, status: 504, kept: failed},
+		"200":        {then: status(200), status: 200, kept: succeeded},
+		"201":        {then: status(201), status: 201, kept: succeeded},
+		"204":        {then: status(204), status: 204, kept: succeeded},
+		"299":        {then: status(299), status: 299, kept: succeeded},
+		"303":        {then: status(303), status: 303, kept: succeeded},
+		"304":        {then: status(304), status: 304, kept: succeeded},
+		"399":        {then: status(399), status: 399, kept: succeeded},
+		"400":        {then: status(400), status: 400, kept: failed},
+		"422":        {then: status(422), status: 422, kept: failed},
+		"499":        {then: status(499), status: 499, kept: failed},
+		"500":        {then: status(500), status: 500, kept: failed},
+		"503":        {then: status(503), status: 503, kept: failed},
+		"599":        {then: status(599), status: 599, kept: failed},
+		"no status":  {then: func(http.ResponseWriter, *http.Request) {}, status: 200, kept: succeeded},
+		"body alone": {then: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") }, status: 200, kept: succeeded},
+		"two statuses": {then: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			w.WriteHeader(http.StatusInternalServerError)
+		}, status: 201, kept: succeeded},
+		"early hints": {then: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusCreated)
+		}, status: 201, kept: succeeded},
+		"hints alone": {then: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusEarlyHints) }, status: 200, kept: succeeded},
+		"hints, failure": {then: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		}, status: 422, kept: failed},
+		"rejected 200": {then: func(w http.ResponseWriter, r *http.Request) { web.Reject(r.Context()); w.WriteHeader(http.StatusOK) }, status: 200, kept: failed},
+		"rejected 303": {then: func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusSeeOther)
+			web.Reject(r.Context())
+		}, status: 303, kept: failed},
+		"unknown 200": {then: func(w http.ResponseWriter, r *http.Request) { web.Unknown(r.Context()) }, status: 200, kept: failed},
+		"unknown 504": {then: func(w http.ResponseWriter, r *http.Request) {
+			web.Unknown(r.Context())
+			w.WriteHeader(http.StatusGatewayTimeout)
+		}, status: 504, kept: failed},
 		"unknown, reject": {then: func(w http.ResponseWriter, r *http.Request) { web.Unknown(r.Context()); web.Reject(r.Context()) }, status: 200, kept: failed},
 	} {
 		for _, stores := range []string{"both", "store", "ledger", "same transaction"} {
@@ -97,7 +112,7 @@ func TestPanicFailsAndGoesOn(t *testing.T) {
 	for name, c := range map[string]func(w http.ResponseWriter){
 		"a value":               func(http.ResponseWriter) { panic("boom") },
 		"abort":                 func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
-		"behind a status":       func(w http.ResponseWriter) { w.WriteHeader(201); panic("boom") },
+		"behind a status":       func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated); panic("boom") },
 		"a status that is none": func(w http.ResponseWriter) { w.WriteHeader(99) },
 		"status zero":           func(w http.ResponseWriter) { w.WriteHeader(0) },
 		"status 1000":           func(w http.ResponseWriter) { w.WriteHeader(1000) },
@@ -115,7 +130,7 @@ func TestPanicFailsAndGoesOn(t *testing.T) {
 				guarded := f.guard.Token("order.create", options...)(h)
 				if _, with := panics(guarded, f.order(token)); with == nil {
 					t.Fatal("the panic was swallowed")
-				} else if name == "abort" && with != http.ErrAbortHandler {
+				} else if name == "abort" && with != any(http.ErrAbortHandler) {
 					t.Errorf("panicked with %v", with)
 				}
 				h.then = nil
@@ -221,10 +236,13 @@ func TestResolver(t *testing.T) {
 	}
 }
 
-func unknown(w http.ResponseWriter, r *http.Request) { web.Unknown(r.Context()); w.WriteHeader(504) }
+func unknown(w http.ResponseWriter, r *http.Request) {
+	web.Unknown(r.Context())
+	w.WriteHeader(http.StatusGatewayTimeout)
+}
 
 // only is the handler's answer without a guard.
-func (h *work) only() http.Handler { return http.HandlerFunc(h.then) }
+func (h *work) only() http.Handler { return h.then }
 
 func TestVerdictsOutsideOfGuardedWork(t *testing.T) {
 	t.Parallel()

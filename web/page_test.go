@@ -81,7 +81,11 @@ func TestExpiredFormGoesThrough(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, only(stores))
 			var got url.Values
-			guarded := f.orderForm(func(w http.ResponseWriter, r *http.Request) { _ = r.ParseForm(); got = r.PostForm; w.WriteHeader(201) })
+			guarded := f.orderForm(func(w http.ResponseWriter, r *http.Request) {
+				_ = r.ParseForm()
+				got = r.PostForm
+				w.WriteHeader(http.StatusCreated)
+			})
 			token := f.token("order.create")
 			f.clock.advance(31 * time.Minute)
 			rec := f.do(guarded, f.typed("/orders?list=1", token.Token, typedFields))
@@ -127,7 +131,7 @@ func TestOfferedFormIsTheSamePayload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			guarded := f.orderForm(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) })
+			guarded := f.orderForm(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 			token := f.token("order.create").Token
 			c.fault(f)
 			form := f.offered(f.do(guarded, f.typed("/orders", token, "item=tea&note=a%0D%0A%0D%0Ab&then=x")), c.status, c.code)
@@ -150,7 +154,7 @@ func TestFilesAreAskedForAgain(t *testing.T) {
 		if r.FormValue("item") != "tea" || r.MultipartForm == nil {
 			t.Errorf("got %v", r.Form)
 		}
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 	})
 	token := f.token("order.create")
 	f.clock.advance(31 * time.Minute)
@@ -182,7 +186,7 @@ func TestWrongSubjectPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, byUser)
-			guarded := f.orderForm(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) })
+			guarded := f.orderForm(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 			token := f.token("order.create")
 			r := f.typed("/orders", token.Token, "item=tea")
 			as("ann")(r)
@@ -212,13 +216,17 @@ func TestMismatchPage(t *testing.T) {
 		first http.HandlerFunc
 		link  string
 	}{
-		"a redirect":   {first: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/orders/1?a=1&b=2", 303) }, link: `href="/orders/1?a=1&amp;b=2"`},
-		"another host": {first: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://pay.example/1", 303) }, link: `href="https://pay.example/1"`},
+		"a redirect": {first: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/orders/1?a=1&b=2", http.StatusSeeOther)
+		}, link: `href="/orders/1?a=1&amp;b=2"`},
+		"another host": {first: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://pay.example/1", http.StatusSeeOther)
+		}, link: `href="https://pay.example/1"`},
 		"a script": {first: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "javascript:alert(1)")
-			w.WriteHeader(303)
+			w.WriteHeader(http.StatusSeeOther)
 		}},
-		"no redirect": {first: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }},
+		"no redirect": {first: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }},
 	} {
 		for _, stores := range []string{"both", "store", "ledger"} {
 			t.Run(name+"/"+stores, func(t *testing.T) {

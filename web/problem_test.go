@@ -80,7 +80,7 @@ func explained(t *testing.T, f *fixture, code string) {
 func TestRefusePanicsForAnUnknownCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, with := panics(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.guard.Refuse(w, r, "nonsense", 0) }), httptest.NewRequest("POST", "/", nil))
+	_, with := panics(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.guard.Refuse(w, r, "nonsense", 0) }), httptest.NewRequest(http.MethodPost, "/", nil))
 	if with == nil {
 		t.Error("an unknown code was accepted")
 	}

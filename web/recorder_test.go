@@ -29,7 +29,7 @@ func TestResponseController(t *testing.T) {
 	}
 	s := f.serve(f.guard.Token("order.create")(f.handler))
 	for range 2 {
-		if answer, text, err := s.send(s.order(token)); err != nil || answer.StatusCode != 200 || text != "done" {
+		if answer, text, err := s.send(s.order(token)); err != nil || answer.StatusCode != http.StatusOK || text != "done" {
 			t.Errorf("%v %q %v", answer, text, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestNothingIsHeldAfterTheAnswer(t *testing.T) {
 		}
 		f.settle()
 		extended := f.store.count("Extend") + f.ledger.count("Extend")
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if n := f.store.count("Extend") + f.ledger.count("Extend"); n != extended {
 			t.Errorf("%d leases are still renewed", n-extended)
 		}

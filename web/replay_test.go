@@ -22,7 +22,7 @@ func TestReplayIsLineForLine(t *testing.T) {
 		"201 with a location": {status: 201, then: func(w http.ResponseWriter) {
 			w.Header().Set("Location", "/orders/1")
 			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, `{"b":1,  "a":2}`+"\n")
 		}},
 		"duplicate lines in order": {status: 200, then: func(w http.ResponseWriter) {
@@ -37,8 +37,8 @@ func TestReplayIsLineForLine(t *testing.T) {
 				fmt.Fprintf(w, "%d,", i)
 			}
 		}},
-		"no content":   {status: 204, then: func(w http.ResponseWriter) { w.Header().Set("X-A", "1"); w.WriteHeader(204) }},
-		"not modified": {status: 304, then: func(w http.ResponseWriter) { w.Header().Set("Etag", `"a"`); w.WriteHeader(304) }},
+		"no content":   {status: 204, then: func(w http.ResponseWriter) { w.Header().Set("X-A", "1"); w.WriteHeader(http.StatusNoContent) }},
+		"not modified": {status: 304, then: func(w http.ResponseWriter) { w.Header().Set("Etag", `"a"`); w.WriteHeader(http.StatusNotModified) }},
 		"content type of its own": {status: 200, then: func(w http.ResponseWriter) {
 			w.Header()["Content-Type"] = nil
 			fmt.Fprint(w, "<html>")
@@ -92,7 +92,7 @@ func TestReplayOfRedirectHasNoBody(t *testing.T) {
 	h := &work{then: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "9")
 		w.Header().Set("Location", "/orders/1")
-		w.WriteHeader(303)
+		w.WriteHeader(http.StatusSeeOther)
 		fmt.Fprint(w, "see there")
 	}}
 	guarded := f.guard.Token("order.create")(h)
@@ -209,7 +209,7 @@ func TestHeadersOfHintsAreNotOfARefusal(t *testing.T) {
 	h := &work{then: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</a.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 	}}
 	f.ledger.setFault("Tx.Complete", errAway)
 	rec := f.do(f.guard.Token("order.create")(h), f.order(token))

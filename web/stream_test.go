@@ -56,13 +56,13 @@ func TestStreamsAreNotKept(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"http.Flusher": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, "a")
 			w.(http.Flusher).Flush()
 			fmt.Fprint(w, "b")
 		},
 		"response controller": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, "a")
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				panic(err)
@@ -70,11 +70,11 @@ func TestStreamsAreNotKept(t *testing.T) {
 			fmt.Fprint(w, "b")
 		},
 		"larger than the limit": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, strings.Repeat("x", 256<<10+1))
 		},
 		"larger in pieces": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(201)
+			w.WriteHeader(http.StatusCreated)
 			for range 300 {
 				fmt.Fprint(w, strings.Repeat("x", 1<<10))
 			}
@@ -88,7 +88,7 @@ func TestStreamsAreNotKept(t *testing.T) {
 				h := &work{then: then}
 				s := f.serve(f.guard.Token("order.create")(h))
 				answer, text, err := s.send(s.order(token))
-				if err != nil || answer.StatusCode != 201 || answer.Header.Get(requestID) == "" || text == "" {
+				if err != nil || answer.StatusCode != http.StatusCreated || answer.Header.Get(requestID) == "" || text == "" {
 					t.Fatalf("%v, %v, %d bytes", err, answer, len(text))
 				}
 				f.settle()
@@ -161,14 +161,14 @@ func TestPanicOverTheWire(t *testing.T) {
 		if idem.FromContext(r.Context()).Attempt == 1 {
 			panic(http.ErrAbortHandler)
 		}
-		w.WriteHeader(201)
+		w.WriteHeader(http.StatusCreated)
 	}}
 	s := f.serve(f.guard.Token("order.create")(h))
 	if answer, _, err := s.send(s.order(token)); err == nil {
 		t.Fatalf("answered %v", answer)
 	}
 	answer, _, err := s.send(s.order(token))
-	if err != nil || answer.StatusCode != 201 || h.attempt.Load() != 2 {
+	if err != nil || answer.StatusCode != http.StatusCreated || h.attempt.Load() != 2 {
 		t.Errorf("%v, %v, attempt %d", answer, err, h.attempt.Load())
 	}
 }
@@ -189,7 +189,7 @@ func TestHijack(t *testing.T) {
 	returned := make(chan struct{})
 	s := f.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { defer close(returned); guarded.ServeHTTP(w, r) }))
 	answer, text, err := s.send(s.order(token))
-	if err != nil || answer.StatusCode != 202 || text != "mine" {
+	if err != nil || answer.StatusCode != http.StatusAccepted || text != "mine" {
 		t.Fatalf("%v %q %v", answer, text, err)
 	}
 	<-returned // the answer came before

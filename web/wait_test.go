@@ -20,6 +20,9 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// pass lets time pass on a bubble's clock.
+func pass(d time.Duration) { <-time.After(d) }
+
 // racers sends n equal requests at once and returns their answers when all have come.
 func racers(n int, send func(i int) *httptest.ResponseRecorder) []*httptest.ResponseRecorder {
 	answers := make([]*httptest.ResponseRecorder, n)
@@ -41,7 +44,7 @@ func TestDuplicatesGetTheFirstAnswer(t *testing.T) {
 					f := newFixture(t, only(stores))
 					token := f.token("order.create").Token
 					h := &work{then: func(w http.ResponseWriter, r *http.Request) {
-						time.Sleep(3 * time.Second) // on the bubble's clock
+						pass(3 * time.Second)
 						w.Header().Set("Location", "/orders/1")
 						w.WriteHeader(http.StatusCreated)
 						fmt.Fprint(w, "made")
@@ -122,7 +125,7 @@ func TestWaitersTakeOverOneAtATime(t *testing.T) {
 						status = 201
 					}
 					mu.Unlock()
-					time.Sleep(time.Second)
+					pass(time.Second)
 					mu.Lock()
 					running--
 					mu.Unlock()
@@ -167,7 +170,7 @@ func TestLimitEndsTheWorksContext(t *testing.T) {
 					if !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 						t.Errorf("ended with %v", r.Context().Err())
 					}
-					w.WriteHeader(504)
+					w.WriteHeader(http.StatusGatewayTimeout)
 				}}
 				executed(t, f.do(f.guard.Token("order.create", c.options...)(h), f.order(token)), 504)
 				if took := time.Since(begun); took != c.takes {
@@ -187,7 +190,10 @@ func TestLeaseIsRenewed(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				f := newFixture(t, only(stores))
 				token := f.token("order.create").Token
-				h := &work{then: func(w http.ResponseWriter, _ *http.Request) { time.Sleep(20 * time.Second); w.WriteHeader(201) }}
+				h := &work{then: func(w http.ResponseWriter, _ *http.Request) {
+					pass(20 * time.Second)
+					w.WriteHeader(http.StatusCreated)
+				}}
 				guarded := f.guard.Token("order.create", web.Lease(time.Second), web.Wait(time.Minute))(h)
 				for _, rec := range racers(3, func(int) *httptest.ResponseRecorder { return f.do(guarded, f.order(token)) }) {
 					if rec.Code != 201 {
