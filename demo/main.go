@@ -25,7 +25,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, nil, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	server.LogRedis(logger)
+	if err := run(ctx, nil, logger); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
@@ -58,7 +60,7 @@ func run(ctx context.Context, environ map[string]string, logger *slog.Logger) (e
 	if err != nil {
 		return err
 	}
-	return server.Serve(ctx, config, routes(config, backends, metrics, pages, logger), guard, logger)
+	return server.Serve(ctx, config, routes(config, backends, guard, metrics, pages, logger), guard, logger)
 }
 
 // open makes the shop's tables in the ledger's database.
@@ -70,9 +72,9 @@ func open(ctx context.Context, b *server.Backends) (*shop.Storage, error) {
 }
 
 // routes keeps probes out of the request log.
-func routes(c server.Config, b *server.Backends, m *server.Metrics, pages http.Handler, logger *slog.Logger) http.Handler {
+func routes(c server.Config, b *server.Backends, guard *web.Guard, m *server.Metrics, pages http.Handler, logger *slog.Logger) http.Handler {
 	r := chi.NewRouter()
-	r.Group(b.Operations(m))
+	r.Group(b.Operations(guard, m))
 	r.With(c.Middleware(logger)...).Mount("/", pages)
 	return r
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type backend struct {
 	link   *testkit.Link              // the demos' way to Redis
 	server *testkit.PostgresInstance  // where a test has one of its own
 	open   func(t *testing.T) *sql.DB // the ledger's database, to be looked at from outside
+	demos  int                        // how many were started and not inspected yet
 }
 
 // backends are all ways to keep tokens and ledger.
@@ -60,7 +62,13 @@ func embedded(t *testing.T) *backend {
 
 func (b *backend) onPostgres(t *testing.T, db *testkit.PostgresDB) *backend {
 	t.Helper()
-	b.env = append(b.env, "IDEM_DATABASE_URL="+db.URL(), "IDEM_KEYS="+keys(t))
+	return b.onPostgresVia(t, db, db.Addr)
+}
+
+// onPostgresVia has the demos come by another way than the test.
+func (b *backend) onPostgresVia(t *testing.T, db *testkit.PostgresDB, addr string) *backend {
+	t.Helper()
+	b.env = append(b.env, "IDEM_DATABASE_URL="+db.URLVia(addr), "IDEM_KEYS="+keys(t))
 	b.open = func(t *testing.T) *sql.DB {
 		t.Helper()
 		return stdlib.OpenDBFromPool(db.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 2 }))
@@ -73,6 +81,14 @@ func (b *backend) withRedis(t *testing.T) *backend {
 	b.redis = testkit.Redis(t)
 	b.link = testkit.Proxy(t, b.redis.Addr)
 	b.env = append(b.env, "IDEM_REDIS_URL=redis://"+b.link.Addr(), "IDEM_KEYS="+keys(t))
+	return b
+}
+
+// clusterAndPostgres: the tokens are spread over three nodes.
+func clusterAndPostgres(t *testing.T) *backend {
+	t.Helper()
+	b := bare(t).onPostgres(t, testkit.Postgres(t))
+	b.env = append(b.env, "IDEM_REDIS_URL=redis://"+strings.Join(testkit.Cluster(t, 3).Addrs(), ","))
 	return b
 }
 

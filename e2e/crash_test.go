@@ -1,9 +1,13 @@
 package e2e_test
 
 import (
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/idemkit/idem/internal/testkit"
+	"github.com/idemkit/idem/tokens"
 )
 
 const stopSignal = syscall.SIGTERM
@@ -102,4 +106,53 @@ func TestAnsweredAndKilled(t *testing.T) {
 		v.wantReplay(v.submit(token, "", one(item)), first)
 		v.wantOrders(item, 1)
 	})
+}
+
+// TestFrozen beyond its lease and thawed: the other one's claim stands, and what the frozen one wrote is rolled back. Its client gets the winner's answer.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	for name, made := range map[string]func(t *testing.T) *backend{"memory and SQLite": embedded, "Redis and Postgres": redisAndPostgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := made(t)
+			frozen := start(t, b, "IDEM_LEASE=1s")
+			v := visit(t, frozen)
+			other := v.at(start(t, b, "IDEM_LEASE=1s"))
+			token, item := v.token(), v.item()
+			running := v.begin(v.ordering(token, "?delay=1500ms", one(item)))
+			b.running(t, "order.create")
+			must(t, frozen.process.Signal(syscall.SIGSTOP))
+			second := other.submit(token, "", one(item))
+			must(t, frozen.process.Signal(syscall.SIGCONT))
+			other.wantFirst(second, 2)
+			v.wantReplay(v.wait(running), second)
+			v.wantOrders(item, 1)
+		})
+	}
+}
+
+// TestKeysRotated: a token outlives the restart that put another key in front, and not the one that takes its key away.
+func TestKeysRotated(t *testing.T) {
+	t.Parallel()
+	b := bare(t).onPostgres(t, testkit.Postgres(t))
+	old, err := tokens.GenerateHS256("old")
+	must(t, err)
+	next, err := tokens.GenerateHS256("next")
+	must(t, err)
+	d := start(t, b, "IDEM_KEYS="+old)
+	v := visit(t, d)
+	before, item := v.token(), v.item()
+	again := func(ring string) {
+		d.process.End(stopSignal)
+		d.env = append(d.env, "IDEM_KEYS="+ring)
+		d.restart(t)
+	}
+	again(next + "," + old)
+	first := v.submit(before, "", one(item))
+	v.wantFirst(first, 1)
+	after, other := v.token(), v.item()
+	again(next)
+	v.wantRefused(v.submit(before, "", one(item)), http.StatusForbidden, "token_invalid")
+	v.wantFirst(v.submit(after, "", one(other)), 1) // the same browser, whatever the keys
+	v.wantOrders(item, 1)
 }

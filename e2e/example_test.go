@@ -2,104 +2,99 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/idemkit/idem"
-	"github.com/idemkit/idem/e2e"
 	"github.com/idemkit/idem/stores/memstore"
 	"github.com/idemkit/idem/stores/sqlitestore"
 	"github.com/idemkit/idem/tokens"
 	"github.com/idemkit/idem/web"
 )
 
-// routes is the code of the README.
-func routes(issuer *tokens.Issuer, store idem.TokenStore, ledger idem.Ledger) (http.Handler, error) {
+// A whole application: a page with a form, the order that it makes, an API for refunds. Submitted twice, the order is made once, and both
+// submissions get the same answer.
+func Example() {
+	folder, err := os.MkdirTemp("", "shop")
+	check(err)
+	defer os.RemoveAll(folder)
+	db, err := sqlitestore.Open(filepath.Join(folder, "shop.db"))
+	check(err)
+	defer db.Close()
+	check(sqlitestore.Migrate(context.Background(), db, sqlitestore.Options{}))
+	_, err = db.ExecContext(context.Background(), `CREATE TABLE orders (item TEXT)`)
+	check(err)
+	ledger, err := sqlitestore.New(db, sqlitestore.Options{})
+	check(err)
+	key, err := tokens.HS256("2026-01", []byte(rand.Text()+rand.Text()))
+	check(err)
+	issuer, err := tokens.New(tokens.Config{Keys: []tokens.Key{key}})
+	check(err)
+
+	order := func(w http.ResponseWriter, r *http.Request) {
+		tx, err := sqlitestore.Tx(r.Context()) // committed together with the record that it was done
+		check(err)
+		_, err = tx.ExecContext(r.Context(), `INSERT INTO orders VALUES ($1)`, r.FormValue("item"))
+		check(err)
+		w.WriteHeader(http.StatusCreated)
+	}
+	cart, refund, refundNo, store := http.NotFound, http.NotFound, web.JSONKey("refundNo"), memstore.New(memstore.Options{})
+
+	// README:begin
 	guard, err := web.New(web.Config{Tokens: issuer, Store: store, Ledger: ledger})
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
 	r := chi.NewRouter()
-	r.Mount("/idem", guard.Routes())                                              // tokens, browser client, what a refusal means
-	r.With(guard.Forms).Get("/orders/new", showForm)                              // pages that embed tokens
-	r.With(guard.Token("order.create")).Post("/orders", createOrder)              // forms and single-page apps
-	r.With(guard.Key("refund", web.JSONKey("refundNo"))).Post("/refunds", refund) // calls that name their operation
-	return r, nil
+	r.Mount("/idem", guard.Routes())                               // gives out tokens, serves the browser client
+	r.With(guard.Forms).Get("/cart", cart)                         // its forms carry a token
+	r.With(guard.Token("order.create")).Post("/orders", order)     // once for each token; duplicates get the first answer
+	r.With(guard.Key("refund", refundNo)).Post("/refunds", refund) // once for each refund number, whoever sends it
+	// README:end
+
+	server := httptest.NewServer(r)
+	defer server.Close()
+	token, cookie := tokenFor(server.URL, "order.create")
+	first := submit(server.URL, token, cookie)
+	second := submit(server.URL, token, cookie)
+	var orders int
+	check(db.QueryRowContext(context.Background(), `SELECT count(*) FROM orders`).Scan(&orders))
+	fmt.Println(first, second, "orders:", orders)
+	check(guard.Drain(context.Background()))
+	// Output: 201 201 orders: 1
 }
 
-func showForm(w http.ResponseWriter, r *http.Request) { _ = e2e.OrderForm().Render(r.Context(), w) }
-
-// createOrder writes in the ledger's transaction: the order and the record of it commit together.
-func createOrder(w http.ResponseWriter, r *http.Request) {
-	tx, err := sqlitestore.Tx(r.Context())
-	if err == nil {
-		_, err = tx.ExecContext(r.Context(), `INSERT INTO orders (item) VALUES (?)`, r.FormValue("item"))
-	}
-	if err != nil {
-		http.Error(w, "not ordered", http.StatusInternalServerError)
-		return
-	}
-	http.Redirect(w, r, "/orders/1", http.StatusSeeOther)
+// tokenFor is what the browser client does before it submits.
+func tokenFor(url, action string) (string, *http.Cookie) {
+	response, err := http.Post(url+"/idem/token", "application/json", strings.NewReader(`{"action":"`+action+`"}`))
+	check(err)
+	defer response.Body.Close()
+	var answer struct{ Token string }
+	check(json.NewDecoder(response.Body).Decode(&answer))
+	return answer.Token, response.Cookies()[0]
 }
 
-func refund(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
-
-// A form that is submitted twice makes one order, and both submissions land on its receipt.
-func Example() {
-	folder, _ := os.MkdirTemp("", "idem-example-*")
-	defer func() { _ = os.RemoveAll(folder) }()
-	db, err := sqlitestore.Open(filepath.Join(folder, "shop.db"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = db.Close() }()
-	ctx := context.Background()
-	if err := sqlitestore.Migrate(ctx, db, sqlitestore.Options{}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, _ = db.ExecContext(ctx, `CREATE TABLE orders (item TEXT)`)
-	ledger, _ := sqlitestore.New(db, sqlitestore.Options{})
-	key, _ := tokens.HS256("first", []byte("0123456789abcdef0123456789abcdef"))
-	issuer, _ := tokens.New(tokens.Config{Keys: []tokens.Key{key}})
-	handler, err := routes(issuer, memstore.New(memstore.Options{}), ledger)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	shop := httptest.NewServer(handler)
-	defer shop.Close()
-	jar, _ := cookiejar.New(nil)
-	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	page, _ := browser.Get(shop.URL + "/orders/new")
-	token := regexp.MustCompile(`name="idempotent_token" value="([^"]+)"`).FindStringSubmatch(text(page))[1]
-	for range 2 {
-		answer, _ := browser.PostForm(shop.URL+"/orders", url.Values{"idempotent_token": {token}, "item": {"tea"}})
-		text(answer)
-		fmt.Printf("%d %s replayed: %t\n", answer.StatusCode, answer.Header.Get("Location"), answer.Header.Get("Idempotent-Replayed") == "true")
-	}
-	orders := 0
-	_ = db.QueryRowContext(ctx, `SELECT count(*) FROM orders`).Scan(&orders)
-	fmt.Println("orders:", orders)
-	// Output:
-	// 303 /orders/1 replayed: false
-	// 303 /orders/1 replayed: true
-	// orders: 1
+func submit(url, token string, cookie *http.Cookie) int {
+	r, err := http.NewRequest(http.MethodPost, url+"/orders", strings.NewReader("item=book"))
+	check(err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Idempotent-Token", token)
+	r.AddCookie(cookie)
+	response, err := http.DefaultClient.Do(r)
+	check(err)
+	defer response.Body.Close()
+	return response.StatusCode
 }
 
-func text(answer *http.Response) string {
-	defer func() { _ = answer.Body.Close() }()
-	body, _ := io.ReadAll(answer.Body)
-	return string(body)
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/idemkit/idem/internal/testkit"
 )
@@ -63,4 +64,39 @@ func TestLedgerDiesUnderWork(t *testing.T) {
 	v.becomes(http.StatusOK, "ok")
 	v.want(v.submit(token, "", one(item)), http.StatusCreated)
 	v.wantOrders(item, 1)
+}
+
+// TestLedgerLinkBreaks at every moment of a call in turn, the commit included: whatever its answer, the same again ends well, and there is one order.
+func TestLedgerLinkBreaks(t *testing.T) {
+	t.Parallel()
+	db := testkit.Postgres(t)
+	link := testkit.Proxy(t, db.Addr)
+	b := bare(t).onPostgresVia(t, db, link.Addr()).withRedis(t)
+	v := visit(t, start(t, b, "IDEM_LEASE=1s"))
+	breaks := map[string]func(){
+		"a reply is lost":          func() { link.DropReplies(1) },
+		"three replies are lost":   func() { link.DropReplies(3) },
+		"all connections are cut":  link.Cut,
+		"no new ones for a moment": func() { link.Refuse(true); link.Cut() },
+	}
+	for name, fails := range breaks {
+		for _, when := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 103 * time.Millisecond} {
+			token, item := v.token(), v.item()
+			running := v.begin(v.ordering(token, "?delay=100ms", one(item)))
+			<-time.After(when)
+			fails()
+			a := v.wait(running)
+			link.DropReplies(0)
+			link.Refuse(false)
+			if a.StatusCode != http.StatusCreated && a.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("%s after %v: %d %s", name, when, a.StatusCode, a.body)
+			}
+			v.discreet(a)
+			testkit.Eventually(t, 15*time.Second, name+": the same again is answered", func() bool {
+				again := v.submit(token, "", one(item))
+				return again.StatusCode == http.StatusCreated && (a.StatusCode != http.StatusCreated || again.body == a.body)
+			})
+			b.wantCount(t, 1, `SELECT count(*) FROM shop_order WHERE item = $1`, item)
+		}
+	}
 }

@@ -8,7 +8,7 @@
 //	guard, err := web.New(config.Web(backends, metrics, logger))
 //	r := chi.NewRouter()
 //	r.Use(config.Middleware(logger)...)
-//	r.Group(backends.Operations(metrics))
+//	r.Group(backends.Operations(guard, metrics))
 //	r.Mount("/idem", guard.Routes())
 //	err = server.Serve(ctx, config, r, guard, logger)
 //

@@ -4,49 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/idemkit/idem/web"
 )
 
 // readyWithin bounds readyz: whoever asks gives up sooner or later.
 const readyWithin = 2 * time.Second
 
-// Readiness is what readyz answers.
-type Readiness struct {
-	Status string   `json:"status"`         // "ok"; "degraded": Redis is away, ledger-backed routes are served; "unavailable": the ledger is away
+// readiness is what healthz and readyz answer.
+type readiness struct {
+	Status string   `json:"status"`         // web.Status.State
 	Away   []string `json:"away,omitempty"` // "redis", "postgres", "sqlite"
-}
-
-// Ready asks both stores at once, for at most two seconds.
-func (b *Backends) Ready(ctx context.Context) Readiness {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	var store, ledger error
-	var asked sync.WaitGroup
-	asked.Go(func() { store = b.Store.Ping(ctx) })
-	asked.Go(func() { ledger = b.Ledger.Ping(ctx) })
-	asked.Wait()
-	found := Readiness{Status: "ok"}
-	if store != nil {
-		found = Readiness{Status: "degraded", Away: []string{b.storeName}}
-	}
-	if ledger != nil {
-		found = Readiness{Status: "unavailable", Away: append(found.Away, b.ledgerName)}
-	}
-	return found
 }
 
 // Operations registers GET /healthz, /readyz and /metrics; use it with chi's Group. They show no address and no error, but are for the people who run
 // the server, not for the world: a proxy in front should keep them inside.
-func (b *Backends) Operations(m *Metrics) func(chi.Router) {
+func (b *Backends) Operations(guard *web.Guard, m *Metrics) func(chi.Router) {
 	return func(r chi.Router) {
 		r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) {
-			report(w, http.StatusOK, Readiness{Status: "ok"})
+			report(w, http.StatusOK, readiness{Status: "ok"})
 		})
 		r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
-			found, status := b.Ready(r.Context()), http.StatusOK
+			ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+			defer cancel()
+			found, status := b.readiness(guard.Check(ctx)), http.StatusOK
 			if found.Status == "unavailable" {
 				status = http.StatusServiceUnavailable
 			}
@@ -56,7 +40,19 @@ func (b *Backends) Operations(m *Metrics) func(chi.Router) {
 	}
 }
 
-func report(w http.ResponseWriter, status int, found Readiness) {
+// readiness names what is away.
+func (b *Backends) readiness(s web.Status) readiness {
+	found := readiness{Status: s.State}
+	if s.Store != nil {
+		found.Away = append(found.Away, b.storeName)
+	}
+	if s.Ledger != nil {
+		found.Away = append(found.Away, b.ledgerName)
+	}
+	return found
+}
+
+func report(w http.ResponseWriter, status int, found readiness) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

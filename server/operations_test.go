@@ -12,13 +12,18 @@ import (
 
 	"github.com/idemkit/idem/internal/testkit"
 	"github.com/idemkit/idem/server"
+	"github.com/idemkit/idem/web"
 )
 
 // operations serves the routes of the back ends.
 func operations(t *testing.T, b *server.Backends) string {
 	t.Helper()
+	guard, err := web.New(web.Config{Tokens: b.Tokens, Store: b.Store, Ledger: b.Ledger})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := chi.NewRouter()
-	r.Group(b.Operations(server.NewMetrics()))
+	r.Group(b.Operations(guard, server.NewMetrics()))
 	host := httptest.NewServer(r)
 	t.Cleanup(host.Close)
 	return host.URL

@@ -56,7 +56,7 @@ func start(t *testing.T, c server.Config, b *server.Backends) *site {
 	s.guard = guard
 	r := chi.NewRouter()
 	r.Use(c.Middleware(logger)...)
-	r.Group(b.Operations(metrics))
+	r.Group(b.Operations(guard, metrics))
 	r.Mount("/idem", guard.Routes())
 	r.With(s.count, guard.Token("order.create")).Post("/orders", s.work)
 

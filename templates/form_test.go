@@ -38,7 +38,7 @@ func TestGoldenForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, name, render(t, onPage(t, &ring{}), c))
+			golden(t, name, render(onPage(t, &ring{}), t, c))
 		})
 	}
 }
@@ -46,7 +46,7 @@ func TestGoldenForms(t *testing.T) {
 func TestTokenComesBeforeEveryOtherField(t *testing.T) {
 	t.Parallel()
 	form := with(templates.Form(templates.FormProps{Action: "a"}), templ.Raw(`<input type="file" name="big">`))
-	html := render(t, onPage(t, &ring{}), form)
+	html := render(onPage(t, &ring{}), t, form)
 	if token, file := strings.Index(html, templates.TokenName), strings.Index(html, "big"); token < 0 || token > file {
 		t.Errorf("the token does not come first: %s", html)
 	}
@@ -58,7 +58,7 @@ func TestEveryFormHasItsOwnToken(t *testing.T) {
 	form := func(action, requestID string) templ.Component {
 		return templates.Form(templates.FormProps{Action: action, RequestID: requestID})
 	}
-	html := render(t, onPage(t, issuer), templ.Join(form("row.save", ""), form("row.save", ""), form("row.drop", "request-kept")))
+	html := render(onPage(t, issuer), t, templ.Join(form("row.save", ""), form("row.save", ""), form("row.drop", "request-kept")))
 	if got, want := strings.Join(issuer.asked, " "), "row.save/ row.save/ row.drop/request-kept"; got != want {
 		t.Errorf("issuer asked for %q, want %q", got, want)
 	}
@@ -91,7 +91,7 @@ func TestFormShownAgainKeepsItsRequestID(t *testing.T) {
 			t.Parallel()
 			issuer := &ring{}
 			ctx := templates.WithPage(t.Context(), templates.Page{Issuer: issuer, Assets: assets(), RequestID: came})
-			render(t, ctx, templ.Join(tc.forms...))
+			render(ctx, t, templ.Join(tc.forms...))
 			if got := strings.Join(issuer.asked, " "); got != tc.want {
 				t.Errorf("issuer asked for %q, want %q", got, tc.want)
 			}
@@ -124,7 +124,7 @@ func TestPageWithoutIssuer(t *testing.T) {
 	if err := templates.Field(templates.TokenField{Action: "a"}).Render(ctx, &strings.Builder{}); !errors.Is(err, templates.ErrNoPage) {
 		t.Errorf("error %v", err)
 	}
-	render(t, ctx, templates.Script(""))
+	render(ctx, t, templates.Script(""))
 	page, err := templates.PageFrom(ctx)
 	if err != nil || page.Assets.Prefix != "/idem" {
 		t.Errorf("page %+v, error %v", page, err)
@@ -162,7 +162,7 @@ func TestNonceFromTheContext(t *testing.T) {
 			page := page
 			page.Nonce = tc.page
 			ctx := templates.WithPage(templ.WithNonce(t.Context(), tc.templ), page)
-			if html := render(t, ctx, templates.Script(tc.argument)); !strings.Contains(html, tc.want) || (tc.want[0] == '"' && strings.Contains(html, "nonce")) {
+			if html := render(ctx, t, templates.Script(tc.argument)); !strings.Contains(html, tc.want) || (tc.want[0] == '"' && strings.Contains(html, "nonce")) {
 				t.Errorf("%s has no %s", html, tc.want)
 			}
 		})

@@ -52,7 +52,7 @@ func onPage(t *testing.T, issuer templates.Issuer) context.Context {
 	return templates.WithPage(t.Context(), templates.Page{Issuer: issuer, Assets: assets()})
 }
 
-func render(t *testing.T, ctx context.Context, c templ.Component) string {
+func render(ctx context.Context, t *testing.T, c templ.Component) string {
 	t.Helper()
 	var b strings.Builder
 	if err := c.Render(ctx, &b); err != nil {

@@ -73,14 +73,14 @@ func TestGoldenProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			golden(t, name, render(t, t.Context(), c))
+			golden(t, name, render(t.Context(), t, c))
 		})
 	}
 }
 
 func TestProblemEscapes(t *testing.T) {
 	t.Parallel()
-	html := render(t, t.Context(), templates.ProblemPage(hostile()))
+	html := render(t.Context(), t, templates.ProblemPage(hostile()))
 	for _, raw := range []string{"<script>", "javascript:", `action="//`} {
 		if strings.Contains(html, raw) {
 			t.Errorf("%s went through", raw)
@@ -94,7 +94,7 @@ func TestProblemEscapes(t *testing.T) {
 func TestProblemHasNothingInline(t *testing.T) {
 	t.Parallel()
 	for _, p := range []templates.ProblemProps{expired(), mismatch(templates.FirstDone, "/orders/1"), hostile()} {
-		html := render(t, t.Context(), templates.ProblemPage(p))
+		html := render(t.Context(), t, templates.ProblemPage(p))
 		for _, inline := range []string{"<style", "style=", " onclick", " onsubmit", " onload"} {
 			if strings.Contains(html, inline) {
 				t.Errorf("%s in %s", inline, p.Code)
@@ -108,7 +108,7 @@ func TestProblemHasNothingInline(t *testing.T) {
 
 func TestProblemShowsNoSecret(t *testing.T) {
 	t.Parallel()
-	html := render(t, t.Context(), templates.ProblemPage(expired()))
+	html := render(t.Context(), t, templates.ProblemPage(expired()))
 	for _, dropped := range []string{"hunter2", "a.pdf"} {
 		if strings.Contains(html, dropped) {
 			t.Errorf("%s is shown", dropped)
@@ -124,7 +124,7 @@ func TestProblemShowsNoSecret(t *testing.T) {
 // Another order of fields of one name is another payload.
 func TestProblemKeepsTheOrder(t *testing.T) {
 	t.Parallel()
-	html := render(t, t.Context(), templates.ProblemPage(expired()))
+	html := render(t.Context(), t, templates.ProblemPage(expired()))
 	_, html, _ = strings.Cut(html, "<form")
 	for _, name := range []string{templates.TokenName, "item", "tag", "note", "tag", "password", "attachment", "then"} {
 		_, rest, found := strings.Cut(html, `name="`+name+`"`)
@@ -157,7 +157,7 @@ func TestProblemAddresses(t *testing.T) {
 			t.Parallel()
 			p := mismatch(templates.FirstDone, tc.first)
 			p.Resubmit.URL = tc.sent
-			html := render(t, t.Context(), templates.ProblemFragment(p))
+			html := render(t.Context(), t, templates.ProblemFragment(p))
 			if !strings.Contains(html, tc.want) || (tc.unwanted != "" && strings.Contains(html, tc.unwanted)) {
 				t.Errorf("want %q, not %q, in %s", tc.want, tc.unwanted, html)
 			}
@@ -171,7 +171,7 @@ func TestProblemTakesItsTokenFromThePage(t *testing.T) {
 	p := expired()
 	p.Resubmit.Token = templates.TokenField{Action: "order.create", RequestID: "request-0001"}
 	issuer := &ring{}
-	render(t, onPage(t, issuer), templates.ProblemFragment(p))
+	render(onPage(t, issuer), t, templates.ProblemFragment(p))
 	if len(issuer.asked) != 1 || issuer.asked[0] != "order.create/request-0001" {
 		t.Errorf("issuer asked for %q", issuer.asked)
 	}
@@ -208,7 +208,7 @@ func TestOwnTexts(t *testing.T) {
 	p := expired()
 	p.Texts = templates.English()
 	p.Texts.Again = "Noch einmal"
-	if html := render(t, t.Context(), templates.ProblemFragment(p)); !strings.Contains(html, "Noch einmal") {
+	if html := render(t.Context(), t, templates.ProblemFragment(p)); !strings.Contains(html, "Noch einmal") {
 		t.Error("the application's text is not used")
 	}
 }

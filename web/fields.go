@@ -21,7 +21,10 @@ type fields struct {
 	whole bool // false: it breaks off or is not well-formed, and these are the fields in front of that
 }
 
-type field struct{ name, value string }
+type field struct {
+	name, value string
+	noFile      bool // a file input that was left empty: a browser sends a file without name and content
+}
 
 type file struct {
 	field, name string
@@ -63,7 +66,7 @@ func readURLEncoded(body io.Reader) *fields {
 			form.whole = false
 			continue
 		}
-		form.texts = append(form.texts, field{name, value})
+		form.texts = append(form.texts, field{name: name, value: value})
 	}
 	return form
 }
@@ -86,19 +89,20 @@ func readMultipart(reader *multipart.Reader) *fields {
 // take reports whether the part was read to its end.
 func (f *fields) take(part *multipart.Part) bool {
 	name := part.FormName()
-	if fileName := fileName(part.Header); fileName != "" {
+	sent, isFile := fileName(part.Header)
+	if sent != "" {
 		hash := sha256.New()
 		if _, err := io.Copy(hash, part); err != nil {
 			return false
 		}
-		f.files = append(f.files, file{name, fileName, [sha256.Size]byte(hash.Sum(nil))})
+		f.files = append(f.files, file{name, sent, [sha256.Size]byte(hash.Sum(nil))})
 		return true
 	}
 	var value bytes.Buffer
 	if _, err := io.Copy(&value, part); err != nil {
 		return false
 	}
-	f.texts = append(f.texts, field{name, value.String()})
+	f.texts = append(f.texts, field{name: name, value: value.String(), noFile: isFile})
 	return true
 }
 
@@ -107,7 +111,7 @@ func parsedFields(r *http.Request) (*fields, error) {
 	form := &fields{whole: true}
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
 		for _, value := range r.PostForm[name] {
-			form.texts = append(form.texts, field{name, value})
+			form.texts = append(form.texts, field{name: name, value: value})
 		}
 	}
 	if r.MultipartForm == nil {
@@ -119,16 +123,18 @@ func parsedFields(r *http.Request) (*fields, error) {
 			if err != nil {
 				return nil, err
 			}
-			form.files = append(form.files, file{name, fileName(header.Header), digest})
+			sent, _ := fileName(header.Header)
+			form.files = append(form.files, file{name, sent, digest})
 		}
 	}
 	return form, nil
 }
 
 // fileName is as the client sent it: Part.FileName cuts directories off.
-func fileName(header textproto.MIMEHeader) string {
+func fileName(header textproto.MIMEHeader) (name string, isFile bool) {
 	_, parameters, _ := mime.ParseMediaType(header.Get("Content-Disposition"))
-	return parameters["filename"]
+	name, isFile = parameters["filename"]
+	return name, isFile
 }
 
 func fileDigest(header *multipart.FileHeader) (digest [sha256.Size]byte, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/templates"
@@ -86,15 +87,17 @@ type Status struct {
 	Ledger error  // likewise
 }
 
-// Check asks both stores.
+// Check asks both stores, at once: one that hangs until ctx ends must not make the other look away.
 func (g *Guard) Check(ctx context.Context) Status {
 	status := Status{State: "ok"}
+	var asked sync.WaitGroup
 	if g.config.Store != nil {
-		status.Store = g.config.Store.Ping(ctx)
+		asked.Go(func() { status.Store = g.config.Store.Ping(ctx) })
 	}
 	if g.config.Ledger != nil {
-		status.Ledger = g.config.Ledger.Ping(ctx)
+		asked.Go(func() { status.Ledger = g.config.Ledger.Ping(ctx) })
 	}
+	asked.Wait()
 	switch {
 	case status.Ledger != nil, status.Store != nil && g.config.Ledger == nil:
 		status.State = "unavailable"

@@ -76,7 +76,7 @@ func (s *submission) call() (idem.Call, *refusal) {
 		Request: idem.Request{
 			Subject: s.caller.subject, Fingerprint: fingerprint, Shared: s.shared, Lease: s.lease, Retention: s.retention,
 		},
-		Wait: s.wait, Limit: s.limit, SameTx: s.sameTx, Resolve: s.resolver,
+		Wait: s.wait, Limit: s.limit, SameTx: s.sameTx, Resolve: s.resolved(),
 	}
 	if s.byToken {
 		call.Key, call.Entrance = s.identity(), s.identity()
@@ -95,6 +95,20 @@ func (s *submission) call() (idem.Call, *refusal) {
 		call.Key.Scope = s.caller.subject
 	}
 	return call, nil
+}
+
+// resolved keeps what a resolver tells for as long as the route keeps an answer, unless it says otherwise.
+func (s *submission) resolved() idem.Resolver {
+	if s.resolver == nil {
+		return nil
+	}
+	return func(ctx context.Context, c idem.Claim) (idem.Ending, error) {
+		ending, err := s.resolver(ctx, c)
+		if ending.Result.Keep == 0 && !redirect(ending.Result.Status) {
+			ending.Result.Keep = s.keep
+		}
+		return ending, err
+	}
 }
 
 // execute lets the engine run the handler, or answer for it.

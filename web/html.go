@@ -46,6 +46,9 @@ func (g *Guard) props(p Problem) templates.ProblemProps {
 
 // render puts a refusal into its page, or into a fragment for htmx; nil where not even the kit's own page can be made.
 func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps) []byte {
+	if _, err := templates.PageFrom(r.Context()); err != nil { // a layout may link the kit's assets
+		r = r.WithContext(templates.WithPage(r.Context(), templates.Page{Assets: g.assets}))
+	}
 	content := templates.ProblemFragment(props)
 	var whole templ.Component
 	switch {
@@ -170,6 +173,8 @@ func (s *submission) entries() (entries []templates.Entry, whole bool) {
 	for _, text := range form.texts {
 		switch {
 		case text.name == tokenField, text.name == requestIDField:
+		case text.noFile:
+			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.File})
 		case s.isSecret(text.name):
 			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.Secret})
 		case s.ignored[text.name]:

@@ -267,7 +267,7 @@ func TestServeFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { _ = taken.Close() }) // after the parallel rows, which a defer would come before
 	nobody := net.JoinHostPort("127.0.0.1", strconv.Itoa(testkit.FreePort(t)))
 	for name, c := range map[string]struct {
 		environ map[string]string

@@ -39,7 +39,7 @@ func (p program) serve(ctx context.Context, arguments []string) (err error) {
 // routes keeps probes out of the request log.
 func (p program) routes(c server.Config, b *server.Backends, m *server.Metrics, guard *web.Guard) http.Handler {
 	r := chi.NewRouter()
-	r.Group(b.Operations(m))
+	r.Group(b.Operations(guard, m))
 	for _, prefix := range []string{web.DefaultPrefix, "/api/idempotent"} {
 		r.With(c.Middleware(p.logger)...).Mount(prefix, guard.Routes())
 	}

@@ -1,18 +1,13 @@
-//go:build browser
-
 package shop_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
+	"github.com/idemkit/idem/internal/testkit"
 )
 
 // look is a window and the colours that its owner likes.
@@ -27,25 +22,14 @@ func looks() []look {
 	return []look{{390, 844, "light"}, {390, 844, "dark"}, {1280, 800, "light"}, {1280, 800, "dark"}}
 }
 
-func wear(t *testing.T, ctx context.Context, l look) {
-	t.Helper()
-	scheme := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}}}
-	must(t, chromedp.Do(ctx, chromedp.EmulateViewport(l.width, l.height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, scheme)
-		return err
-	})))
-}
-
 // shoot keeps a picture of the page, for people to look at, where DEMO_SHOTS names a folder.
-func shoot(t *testing.T, ctx context.Context, name string) {
+func shoot(t *testing.T, b testkit.Browser, name string) {
 	t.Helper()
 	folder := os.Getenv("DEMO_SHOTS")
 	if folder == "" {
 		return
 	}
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644))
+	must(t, os.WriteFile(filepath.Join(folder, name+".png"), b.Picture(), 0o644))
 }
 
 // Every page fits its window, has its style and its scripts, and its text can be read against what is behind it.
@@ -56,14 +40,14 @@ func TestPagesFit(t *testing.T) {
 	for _, l := range looks() {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			ctx := chromium(t)
-			visit(t, ctx, "about:blank")
-			wear(t, ctx, l)
+			b := testkit.Chromium(t)
+			b.Visit("about:blank")
+			b.Look(l.width, l.height, l.scheme)
 			for name, path := range map[string]string{
 				"index": "/", "form": "/form", "spa": "/spa", "double-click": "/double-click", "receipt": receipt, "missing": "/nothing",
 				"problem": "/idem/problems/payload_mismatch",
 			} {
-				visit(t, ctx, s.url+path)
+				b.Visit(s.url + path)
 				for expression, want := range map[string]bool{
 					`document.documentElement.scrollWidth <= innerWidth`:                                      true,
 					`[...document.styleSheets].every((sheet) => sheet.cssRules.length > 0)`:                   true,
@@ -72,14 +56,14 @@ func TestPagesFit(t *testing.T) {
 					`matchMedia('(prefers-color-scheme: dark)').matches`:                                      l.scheme == "dark",
 					`[...document.querySelectorAll('button')].every((b) => b.hidden || b.offsetHeight >= 44)`: true,
 				} {
-					if got := eval[bool](t, ctx, expression); got != want {
+					if got := testkit.Eval[bool](b, expression); got != want {
 						t.Errorf("%s: %s is %v", name, expression, got)
 					}
 				}
-				if faint := eval[string](t, ctx, faintTexts); faint != "" {
+				if faint := testkit.Eval[string](b, faintTexts); faint != "" {
 					t.Errorf("%s: cannot be read well: %s", name, faint)
 				}
-				shoot(t, ctx, name+"-"+l.String())
+				shoot(t, b, name+"-"+l.String())
 			}
 		})
 	}
@@ -116,13 +100,13 @@ func TestDoubleClickOnTheForm(t *testing.T) {
 	for name, page := range map[string]string{"quick": "/form", "slow": "/form?delay=800ms"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, ctx := open(t, onSQLite(t)), chromium(t)
+			s, b := open(t, onSQLite(t)), testkit.Chromium(t)
 			wanted := item()
-			visit(t, ctx, s.url+page)
-			eval[string](t, ctx, fmt.Sprintf(`document.getElementById('item').value = %q`, wanted))
-			doubleClick(t, ctx, "button.primary")
-			until(t, ctx, `document.querySelector('.total') !== null`)
-			if got := eval[string](t, ctx, `document.querySelector('.total b').textContent`); got != "once" {
+			b.Visit(s.url + page)
+			testkit.Eval[string](b, fmt.Sprintf(`document.getElementById('item').value = %q`, wanted))
+			b.DoubleClick("button.primary")
+			b.Until(`document.querySelector('.total') !== null`)
+			if got := testkit.Eval[string](b, `document.querySelector('.total b').textContent`); got != "once" {
 				t.Errorf("ordered %s", got)
 			}
 			s.wantOrders(wanted, 1)
@@ -133,48 +117,54 @@ func TestDoubleClickOnTheForm(t *testing.T) {
 // The form that comes back with an error can be corrected in place; the browser's own checks are passed by.
 func TestCorrectedInTheBrowser(t *testing.T) {
 	t.Parallel()
-	s, ctx := open(t, onSQLite(t)), chromium(t)
+	s, b := open(t, onSQLite(t)), testkit.Chromium(t)
 	wanted := item()
-	visit(t, ctx, s.url+"/form")
-	eval[string](t, ctx, fmt.Sprintf(`(document.getElementById('quantity').value = '100', document.getElementById('item').value = %q)`, wanted))
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("button.primary"))))
-	until(t, ctx, `document.querySelector('.says')?.textContent === 'Quantity must be a whole number from 1 to 99.'`)
+	b.Visit(s.url + "/form")
+	testkit.Eval[string](b, fmt.Sprintf(`(document.getElementById('quantity').value = '100', document.getElementById('item').value = %q)`, wanted))
+	press(t, b, "button.primary")
+	b.Until(`document.querySelector('.says')?.textContent === 'Quantity must be a whole number from 1 to 99.'`)
 	for expression, want := range map[string]string{
 		`document.getElementById('quantity').value`:                            "100",
 		`document.getElementById('item').value`:                                wanted,
 		`document.getElementById('quantity').getAttribute('aria-describedby')`: "quantity-wrong",
 		`document.querySelector('[role=alert]').textContent`:                   "Nothing was ordered yet. Please look at the fields marked below.",
 	} {
-		if got := eval[string](t, ctx, expression); got != want {
+		if got := testkit.Eval[string](b, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
-	eval[string](t, ctx, `document.getElementById('quantity').value = '9'`)
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("button[value=another]"))))
-	until(t, ctx, `document.querySelector('[role=status]')?.textContent.includes('is placed') ?? false`)
+	testkit.Eval[string](b, `document.getElementById('quantity').value = '9'`)
+	press(t, b, "button[value=another]")
+	b.Until(`document.querySelector('[role=status]')?.textContent.includes('is placed') ?? false`)
 	s.wantOrders(wanted, 1)
 }
 
 // Back, and another text under the token that is spent: the guard says so in the shop's layout, and keeps what was typed.
 func TestBackAndEdit(t *testing.T) {
 	t.Parallel()
-	s, ctx := open(t, onSQLite(t)), chromium(t)
+	s, b := open(t, onSQLite(t)), testkit.Chromium(t)
 	wanted, other := item(), item()
-	visit(t, ctx, s.url+"/form")
-	eval[string](t, ctx, fmt.Sprintf(`document.getElementById('item').value = %q`, wanted))
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("button.primary"))))
-	until(t, ctx, `document.querySelector('.total') !== null`)
-	eval[int](t, ctx, `(history.back(), 1)`)
-	until(t, ctx, `document.readyState === 'complete' && document.getElementById('item') !== null`)
-	eval[string](t, ctx, fmt.Sprintf(`document.getElementById('item').value = %q`, other))
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("button.primary"))))
-	until(t, ctx, `document.querySelector('.idem-problem, .receipt') !== null`)
-	if eval[bool](t, ctx, `document.querySelector('.idem-problem') !== null`) { // the page came from the browser's cache, spent token and all
-		wear(t, ctx, looks()[2])
-		shoot(t, ctx, "refusal")
-		must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".idem-form button"))))
-		until(t, ctx, `document.querySelector('.receipt') !== null`)
+	b.Visit(s.url + "/form")
+	testkit.Eval[string](b, fmt.Sprintf(`document.getElementById('item').value = %q`, wanted))
+	press(t, b, "button.primary")
+	b.Until(`document.querySelector('.total') !== null`)
+	testkit.Eval[int](b, `(history.back(), 1)`)
+	b.Until(`document.readyState === 'complete' && document.getElementById('item') !== null`)
+	testkit.Eval[string](b, fmt.Sprintf(`document.getElementById('item').value = %q`, other))
+	press(t, b, "button.primary")
+	b.Until(`document.querySelector('.idem-problem, .receipt') !== null`)
+	if testkit.Eval[bool](b, `document.querySelector('.idem-problem') !== null`) { // the page came from the browser's cache, spent token and all
+		b.Look(1280, 800, "light")
+		shoot(t, b, "refusal")
+		press(t, b, ".idem-form button")
+		b.Until(`document.querySelector('.receipt') !== null`)
 	}
 	s.wantOrders(wanted, 1)
 	s.wantOrders(other, 1)
+}
+
+// press asks the page itself to click: chromedp's own waits for ever on a page that Back brought out of the cache.
+func press(t *testing.T, b testkit.Browser, selector string) {
+	t.Helper()
+	testkit.Eval[int](b, fmt.Sprintf(`(document.querySelector(%q).click(), 1)`, selector))
 }

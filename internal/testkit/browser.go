@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -87,4 +89,34 @@ func (b Browser) centre(selector string) []float64 {
 	b.Helper()
 	return Eval[[]float64](b, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"});
 		const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`, selector))
+}
+
+// WithoutScripts switches JavaScript off in the pages to come.
+func (b Browser) WithoutScripts() {
+	b.Helper()
+	off := emulation.SetScriptExecutionDisabledParams{Value: true}
+	b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, off)
+		return err
+	}))
+}
+
+// Look is a window and the colours that its owner likes: "light" or "dark".
+func (b Browser) Look(width, height int64, scheme string) {
+	b.Helper()
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	b.Do(chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, media)
+		return err
+	}))
+}
+
+// Picture is a screenshot of the whole page, as PNG.
+func (b Browser) Picture() []byte {
+	b.Helper()
+	picture, err := chromedp.Run(b.page, chromedp.FullScreenshot(100))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return picture
 }

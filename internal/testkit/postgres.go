@@ -16,7 +16,7 @@ import (
 
 // sharedPostgres is the one server of a test binary: initdb takes longer than most tests, and a database of its own keeps tests apart. It is a
 // package variable because tests have nothing else in common. Its supervisor ends it and removes its folder when the binary exits, however it does.
-var sharedPostgres struct {
+var sharedPostgres struct { //nolint:gochecknoglobals // the tests of one binary share nothing else, and a server each would take minutes
 	sync.Mutex
 	server *PostgresInstance
 }
@@ -108,7 +108,7 @@ func execute(t testing.TB, dsn, sql string, arguments ...any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // the statement has been answered
 	if _, err := conn.Exec(ctx, sql, arguments...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

@@ -50,7 +50,7 @@ func newPostgres(t testing.TB, settings ...string) *PostgresInstance {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(initdb, "-D", server.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+	cmd := exec.CommandContext(t.Context(), initdb, "-D", server.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
 	cmd.SysProcAttr, cmd.Dir = server.attributes(t), folder
 	if output, err := cmd.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(folder)
@@ -96,7 +96,7 @@ func (s *PostgresInstance) Start(t testing.TB) {
 	for _, setting := range s.settings {
 		arguments = append(arguments, "-c", setting)
 	}
-	cmd := exec.Command("/bin/sh", arguments...)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", arguments...) // it may outlive the test that starts it
 	cmd.SysProcAttr, cmd.Dir = s.attributes(t), s.folder
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -112,14 +112,20 @@ func (s *PostgresInstance) Start(t testing.TB) {
 func (s *PostgresInstance) await(t testing.TB) {
 	t.Helper()
 	dsn := fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable&connect_timeout=2", s.Addr())
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
 	var last error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		conn, err := pgx.Connect(context.Background(), dsn)
+	for ctx.Err() == nil {
+		conn, err := pgx.Connect(ctx, dsn)
 		if err == nil {
-			_ = conn.Close(context.Background())
+			_ = conn.Close(ctx)
 			return
 		}
 		last = err
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 	log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
 	t.Fatalf("Postgres does not answer: %v\n%s", last, log)

@@ -48,7 +48,7 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
 		return err
 	}
 	db := openDB(pool)
-	defer db.Close()
+	defer func() { _ = db.Close() }() // what it did is committed or has failed
 	provider, err := chosen.provider(db)
 	if err != nil {
 		return fmt.Errorf("pgstore: migrate: %w", err)

@@ -78,6 +78,7 @@ func (r row) record(q idem.Request) (*idem.Record, error) {
 			return nil, err
 		}
 		record.Result = result
+	case idem.Failed, idem.Cancelled: // neither lease nor result
 	}
 	return record, nil
 }

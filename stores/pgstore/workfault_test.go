@@ -44,7 +44,7 @@ func TestRowsLeftOpenByTheWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := inner.Query(ctx, `SELECT generate_series(1, 1000)`); err != nil {
+		if _, err := inner.Query(ctx, `SELECT generate_series(1, 1000)`); err != nil { //nolint:sqlclosecheck // left open: the point
 			t.Fatal(err)
 		}
 		if err := tx.Complete(ctx, result()); err == nil || errors.Is(err, idem.ErrOutcomeUnknown) {

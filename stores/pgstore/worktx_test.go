@@ -142,7 +142,7 @@ func TestTheGuardEndsTheTransaction(t *testing.T) {
 		l.savepoint(ctx, tx, pgx.Tx.Commit)
 		l.commit(ctx, guard)
 		l.business(2)
-		refusesAfterEnd(t, ctx, tx)
+		refusesAfterEnd(ctx, t, tx)
 		if _, err := pgstore.Tx(ctx); !errors.Is(err, pgx.ErrTxClosed) {
 			t.Errorf("Tx after the end: %v, want ErrTxClosed", err)
 		}
@@ -171,7 +171,7 @@ func (l *lab) savepoint(ctx context.Context, tx pgx.Tx, end func(pgx.Tx, context
 }
 
 // refusesAfterEnd: a goroutine that outlives its work must not write on a connection that serves somebody else.
-func refusesAfterEnd(t *testing.T, ctx context.Context, tx pgx.Tx) {
+func refusesAfterEnd(ctx context.Context, t *testing.T, tx pgx.Tx) {
 	t.Helper()
 	const insert = `INSERT INTO business VALUES ('late')`
 	batch := &pgx.Batch{}

@@ -81,7 +81,7 @@ func (s lent) QueryContext(ctx context.Context, query string, args ...any) (*sql
 		return nil, err
 	}
 	defer done()
-	return s.work.tx.QueryContext(ctx, query, args...)
+	return s.work.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the rows are the caller's, and the transaction closes them at the latest
 }
 
 // QueryRowContext carries an error to Scan, as database/sql makes it: sql.ErrTxDone after the end.
@@ -99,5 +99,5 @@ func (s lent) PrepareContext(ctx context.Context, query string) (*sql.Stmt, erro
 		return nil, err
 	}
 	defer done()
-	return s.work.tx.PrepareContext(ctx, query)
+	return s.work.tx.PrepareContext(ctx, query) //nolint:sqlclosecheck // the statement is the caller's, and the transaction closes it at the latest
 }

@@ -25,7 +25,7 @@ const (
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		if err := play(context.Background(), role, os.Getenv(fileVariable)); err != nil {
-			fmt.Println("failed:", err)
+			fmt.Fprintln(os.Stdout, "failed:", err)
 			os.Exit(1)
 		}
 		return
@@ -53,7 +53,7 @@ func play(ctx context.Context, role, path string) error {
 	if err := die(ctx, store, role); err != nil {
 		return err
 	}
-	fmt.Println("ready")
+	fmt.Fprintln(os.Stdout, "ready")
 	_, err = io.Copy(io.Discard, os.Stdin) // ends when the parent does
 	return err
 }
@@ -102,7 +102,7 @@ func contend(ctx context.Context, store *sqlitestore.Store) error {
 			}
 		}
 	}
-	fmt.Println("won", won)
+	fmt.Fprintln(os.Stdout, "won", won)
 	return nil
 }
 

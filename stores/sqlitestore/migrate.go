@@ -83,7 +83,7 @@ func (o Options) migrate(ctx context.Context, db *sql.DB, steps []migration) err
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // back to the pool, its transaction over
 	// The deferred BEGIN of a handle that was opened otherwise would let two processes read "nothing applied".
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		rollBack(ctx, conn)

@@ -21,7 +21,7 @@ func (s *Store) warm(ctx context.Context) {
 	}
 	ready := make(prepared)
 	for _, text := range []string{s.sql.lock, s.sql.find, s.sql.claim, s.sql.extend, s.sql.complete} {
-		stmt, err := s.db.PrepareContext(ctx, text)
+		stmt, err := s.db.PrepareContext(ctx, text) //nolint:sqlclosecheck // kept as long as the handle, which closes it
 		if err != nil {
 			for _, done := range ready {
 				_ = done.Close()
@@ -43,17 +43,17 @@ func (s *Store) preparedFor(text string) *sql.Stmt {
 // exec runs one of the store's statements in the transaction.
 func (s *Store) exec(ctx context.Context, tx *transaction, text string, args ...any) (sql.Result, error) {
 	if stmt := s.preparedFor(text); stmt != nil {
-		return tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
+		return tx.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // the end of the transaction closes its own form of the statement
 	}
 	return tx.ExecContext(ctx, text, args...)
 }
 
 // query runs one of the store's statements in the transaction or, where that is nil, beside the writer.
 func (s *Store) query(ctx context.Context, tx *transaction, text string, args ...any) (*sql.Rows, error) {
-	stmt := s.preparedFor(text)
+	stmt := s.preparedFor(text) //nolint:sqlclosecheck // used by every request, closed with the handle
 	switch {
 	case stmt != nil && tx != nil:
-		return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
+		return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // as in exec
 	case stmt != nil:
 		return stmt.QueryContext(ctx, args...)
 	case tx != nil:

@@ -36,7 +36,7 @@ func (s *Store) find(ctx context.Context, tx *transaction, q idem.Request) (foun
 	if err != nil {
 		return found{}, unread(ctx, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // rows.Err has what went wrong
 	var f found
 	for rows.Next() {
 		r, err := scan(rows)
@@ -103,6 +103,7 @@ func (s *Store) record(r *row, q idem.Request) (idem.Record, error) {
 			return idem.Record{}, err
 		}
 		seen.Result = result
+	case idem.Failed, idem.Cancelled: // neither lease nor result
 	}
 	return seen, nil
 }

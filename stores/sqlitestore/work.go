@@ -79,14 +79,14 @@ func (s *Store) ClaimTx(ctx context.Context, q idem.Request, limit time.Duration
 	case errors.Is(err, ErrNested):
 		return idem.Answer{}, nil, nil, err
 	case err != nil:
-		return busy(q), nil, nil, nil
+		return busy(q), nil, nil, nil //nolint:nilerr // ctx ended before the writer was free, which is an answer
 	}
 	answer, w, err := s.claimHolding(ctx, q, limit)
 	switch {
 	case w != nil:
 		return answer, w.within(ctx), w, nil
 	case isBusy(err) || (err != nil && ctx.Err() != nil):
-		return busy(q), nil, nil, nil
+		return busy(q), nil, nil, nil //nolint:nilerr // as above, by another process's writer
 	}
 	return answer, nil, nil, err
 }

@@ -101,10 +101,10 @@ func emptyFingerprint(f fixture) {
 func firstWithoutFingerprint(f fixture) {
 	blank := request("1")
 	blank.Fingerprint = nil
-	claim := f.won(blank, 1)
+	f.won(blank, 1)
 	f.outcome(idem.Busy, again(request("1")))
 	f.Lapse(f.T, blank.Key)
-	claim = f.won(again(request("1")), 2)
+	claim := f.won(again(request("1")), 2)
 	f.outcome(idem.Mismatch, corrected(request("1")))
 	f.complete(claim, result())
 	f.outcome(idem.Mismatch, corrected(request("1")))

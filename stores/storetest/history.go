@@ -28,7 +28,6 @@ type history struct {
 	model  *memstore.Store
 	tenant string
 	claims []idem.Claim
-	issued []idem.Token
 	seen   map[idem.Key]idem.Record
 }
 

@@ -13,9 +13,9 @@ import (
 const brief = 300 * time.Millisecond
 
 // passed claims a record that lives for brief and returns when it is gone: everything written before with as long a life is gone as well.
-func (f fixture) passed(id string) {
+func (f fixture) passed() {
 	f.Helper()
-	q := request(id)
+	q := request("clock")
 	q.Lease, q.Retention = brief, brief
 	f.won(q, 1)
 	f.eventually("the record ends with its retention", func() bool {
@@ -33,7 +33,7 @@ func tokenEnds(f fixture) {
 	if err != nil {
 		f.Fatalf("Issue: %v", err)
 	}
-	f.passed("clock")
+	f.passed()
 	f.spends(f.tokens(), idem.Unknown, "a", short)
 	f.spends(f.tokens(), idem.Won, "a", long)
 }
@@ -53,7 +53,7 @@ func spentForGood(f fixture) {
 		}
 		finish(f.spends(f.tokens(), idem.Won, "a", q).Claim)
 	}
-	f.passed("clock")
+	f.passed()
 	for _, name := range []string{"running", "done", "failed"} {
 		f.spends(f.tokens(), idem.Unknown, "a", request(name))
 	}
@@ -73,7 +73,7 @@ func issueProlongs(f fixture) {
 		reach(claim)
 		f.issue(f.tokens(), q.Key, "again")
 	}
-	f.passed("clock")
+	f.passed()
 	f.stands(request("running"), idem.Processing, 1)
 	f.stands(request("failed"), idem.Failed, 1)
 	f.replays(request("done"), result())
@@ -86,7 +86,7 @@ func issueNeverShortens(f fixture) {
 	if err != nil {
 		f.Fatalf("Issue: %v", err)
 	}
-	f.passed("clock")
+	f.passed()
 	f.replays(again(q), result())
 }
 
