@@ -144,11 +144,12 @@ func foreignToken(v *visitor) {
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, b *backend) {
-		v := visit(t, start(t, b))
-		both := []*visitor{v, v.at(start(t, b))}
+		left, other := start(t, b), start(t, b)
 		for name, query := range map[string]string{"quick": "", "slow": "?delay=500ms"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
+				v := visit(t, left)
+				both := []*visitor{v, v.at(other)}
 				token, item := v.token(), v.item()
 				begun := time.Now()
 				answers := v.together(100, func(i int) *http.Request { return both[i%2].ordering(token, query, one(item)) })

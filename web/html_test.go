@@ -1,11 +1,20 @@
 package web_test
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/idemkit/idem/templates"
+	"github.com/idemkit/idem/web"
 )
 
 // htmlForm is a form of an answer, as a browser would send it.
@@ -67,4 +76,42 @@ func (form htmlForm) value(name string) string {
 		}
 	}
 	return ""
+}
+
+// A browser sends a file input that was left empty as a part without name and content; the page offers a file input again, not a text box.
+func TestEmptyFileInputStaysOne(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	token := f.token("order.create").Token
+	f.clock.advance(time.Hour)
+	body := "--b\r\nContent-Disposition: form-data; name=\"idempotent_token\"\r\n\r\n" + token +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"\"\r\nContent-Type: application/octet-stream\r\n\r\n\r\n--b--\r\n"
+	r := f.request("/orders", "multipart/form-data; boundary=b", body)
+	asBrowser(r)
+	rec := f.do(f.orderForm(nil), r)
+	f.offered(rec, 409, web.TokenExpired)
+	if text := rec.Body.String(); !strings.Contains(text, `<input type="file" name="attachment"`) || strings.Contains(text, `type="text"`) {
+		t.Errorf("the page is %s", text)
+	}
+}
+
+// A layout links the kit's own style sheet and script, wherever the refusal comes from.
+func TestLayoutLinksTheAssets(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(c *web.Config) {
+		c.ErrorPage = func(_ *http.Request, _ web.Problem, content templ.Component) templ.Component {
+			return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+				return errors.Join(templates.Style().Render(ctx, w), templates.Script("").Render(ctx, w), content.Render(ctx, w))
+			})
+		}
+	})
+	routes := f.guard.Routes()
+	explained := httptest.NewRequest(http.MethodGet, "/idem/problems/token_used", nil)
+	refused := f.request("/idem/token", "application/json", "[]")
+	asBrowser(refused)
+	for name, r := range map[string]*http.Request{"explained": explained, "refused": refused} {
+		if text := f.do(routes, r).Body.String(); !strings.HasPrefix(text, `<link rel="stylesheet" href="/idem/idem.`) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
 }

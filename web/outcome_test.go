@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/web"
@@ -234,6 +235,24 @@ func TestResolver(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What a resolver tells is kept for as long as the route keeps an answer.
+func TestResolvedResultIsKeptLikeAnother(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	says := idem.Ending{State: idem.Succeeded, Result: idem.Result{Status: 201, Body: []byte("done"), Kept: true}}
+	h := &work{then: unknown}
+	guarded := f.guard.Token("order.create", web.ResultRetention(time.Hour), web.Retention(48*time.Hour),
+		web.Resolver(func(context.Context, idem.Claim) (idem.Ending, error) { return says, nil }))(h)
+	token := f.token("order.create").Token
+	f.do(guarded, f.order(token))
+	if rec := f.do(guarded, f.order(token)); rec.Code != 201 || rec.Body.String() != "done" {
+		t.Fatalf("resolved: %d %s", rec.Code, rec.Body)
+	}
+	f.settle()
+	f.clock.advance(2 * time.Hour)
+	refused(t, f.do(guarded, f.order(token)), 409, web.AlreadyDone)
 }
 
 func unknown(w http.ResponseWriter, r *http.Request) {
