@@ -59,8 +59,6 @@ func (v *visit) entranceRequest() Request {
 // askEntrance asks the entrance store. It is settled where the entrance may answer by itself: always without a ledger, and with one
 // for a kept success and for a running call that the ledger does not contradict.
 func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
-	ctx, cancel := whole(ctx)
-	defer cancel()
 	v.asked = time.Now()
 	q := v.entranceRequest()
 	answer, err := v.spend(ctx, q)
@@ -68,8 +66,8 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 		return answer, v.probe(v.store, q), true, unavailable(ctx, err)
 	}
 	switch {
-	case errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid), err != nil && ctx.Err() != nil:
-		return answer, nil, true, unavailable(ctx, err)
+	case errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid):
+		return answer, nil, true, err
 	case err != nil:
 		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: err})
 		return answer, nil, false, nil // the entrance is away; the ledger decides alone
@@ -90,7 +88,19 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 	return answer, nil, false, nil
 }
 
+// entranceLimit is how long an entrance beside a ledger is waited for: one that hangs is away.
+const entranceLimit = 3 * time.Second
+
+func (v *visit) entrancePatience() time.Duration {
+	if v.ledger != nil {
+		return entranceLimit
+	}
+	return finishLimit
+}
+
 func (v *visit) spend(ctx context.Context, q Request) (Answer, error) {
+	ctx, cancel := whole(ctx, v.entrancePatience())
+	defer cancel()
 	if v.call.TokenID == "" {
 		return v.store.Claim(ctx, q)
 	}
@@ -100,7 +110,7 @@ func (v *visit) spend(ctx context.Context, q Request) (Answer, error) {
 // secondOpinion reads the ledger where the entrance says that the first still runs: it may have
 // answered and died before it told the entrance, or have died with its lease run out there.
 func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, probe, bool, error) {
-	record, err := v.ledger.Lookup(ctx, v.call.Request)
+	record, err := lookup(ctx, v.ledger, v.call.Request, finishLimit)
 	if errors.Is(err, ErrNotFound) {
 		return entrance, v.probe(v.store, v.entranceRequest()), true, nil
 	}
@@ -120,15 +130,15 @@ func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, pro
 }
 
 func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
-	ctx, cancel := whole(ctx)
+	bounded, cancel := whole(ctx, finishLimit)
 	defer cancel()
 	v.asked = time.Now()
 	var answer Answer
 	var err error
 	if v.call.SameTx {
-		answer, err = v.claimTx(ctx)
+		answer, err = v.claimTx(bounded)
 	} else {
-		answer, err = v.claim(ctx)
+		answer, err = v.claim(bounded)
 	}
 	if err != nil {
 		return Answer{}, nil, unavailable(ctx, err)
@@ -140,8 +150,8 @@ func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
 }
 
 // whole lets a claim that was asked for be answered although the caller leaves: interrupted, it might stand and nobody would know.
-func whole(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
+func whole(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
 // claim asks once more where the answer did not arrive: the store recognises the owner of a claim that stands already.
@@ -162,9 +172,6 @@ func (v *visit) claimTx(ctx context.Context) (Answer, error) {
 	if err == nil && answer.Outcome == Won {
 		v.txctx, v.tx = txctx, tx
 	}
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return Answer{Outcome: Busy}, nil
-	}
 	return answer, err
 }
 
@@ -175,7 +182,7 @@ const minClaimWait = 2 * time.Second
 func (v *visit) look(ctx context.Context) (Answer, probe, error) {
 	if v.guardsEntrance() {
 		q := v.entranceRequest()
-		record, err := v.store.Lookup(ctx, q)
+		record, err := lookup(ctx, v.store, q, v.entrancePatience())
 		answer := v.judgeAs(q, record, err)
 		switch {
 		case v.ledger == nil && err != nil && !errors.Is(err, ErrNotFound):
@@ -186,7 +193,7 @@ func (v *visit) look(ctx context.Context) (Answer, probe, error) {
 			return answer, v.probe(v.store, q), nil
 		}
 	}
-	record, err := v.ledger.Lookup(ctx, v.call.Request)
+	record, err := lookup(ctx, v.ledger, v.call.Request, finishLimit)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Answer{}, nil, unavailable(ctx, err)
 	}
@@ -195,6 +202,13 @@ func (v *visit) look(ctx context.Context) (Answer, probe, error) {
 		return Answer{}, nil, v.nothingStands()
 	}
 	return answer, v.probe(v.ledger, v.call.Request), nil
+}
+
+// lookup bounds the question: a store that hangs, such as a frozen database, is away.
+func lookup(ctx context.Context, store Store, q Request, limit time.Duration) (Record, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return store.Lookup(bounded, q)
 }
 
 // nothingStands: an expired token has nothing to show; a lost claim had no winner with a result.

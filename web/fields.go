@@ -18,8 +18,12 @@ import (
 type fields struct {
 	texts []field
 	files []file
-	whole bool // false: it breaks off or is not well-formed, and these are the fields in front of that
+	whole bool // false: it breaks off, is not well-formed or has more than maxFields, and these are the fields in front of that
 }
+
+// maxFields is more than the 64 KiB can hold in which a token is looked for, and than net/url and mime/multipart take for a handler. A field costs
+// two bytes on the wire, and fifty times as much in memory, or on a page that gives it back.
+const maxFields = 32 << 10
 
 type field struct {
 	name, value string
@@ -41,6 +45,8 @@ func (f *fields) values(name string) []string {
 	return values
 }
 
+func (f *fields) full() bool { return len(f.texts)+len(f.files) == maxFields }
+
 // readFields never fails: the handler is the one to judge a form that is not well-formed.
 func readFields(mediaType, boundary string, body io.Reader) *fields {
 	switch {
@@ -58,6 +64,10 @@ func readURLEncoded(body io.Reader) *fields {
 	for pair := range strings.SplitSeq(string(text), "&") {
 		if pair == "" {
 			continue
+		}
+		if form.full() {
+			form.whole = false
+			break
 		}
 		rawName, rawValue, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(rawName)
@@ -80,7 +90,7 @@ func readMultipart(reader *multipart.Reader) *fields {
 			form.whole = err == io.EOF // the reader returns io.EOF itself at the end, and wraps it where the body breaks off
 			return form
 		}
-		if !form.take(part) {
+		if form.full() || !form.take(part) {
 			return form
 		}
 	}
