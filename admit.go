@@ -68,10 +68,15 @@ func (v *visit) askEntrance(ctx context.Context) (Answer, probe, bool, error) {
 	switch {
 	case errors.Is(err, ErrFormat), errors.Is(err, ErrInvalid):
 		return answer, nil, true, err
-	case err != nil:
+	case err != nil: // it is away, and the ledger decides alone
 		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: err})
-		return answer, nil, false, nil // the entrance is away; the ledger decides alone
+		answer = Answer{}
 	}
+	return v.heed(ctx, answer)
+}
+
+// heed is what an entrance in front of a ledger may settle.
+func (v *visit) heed(ctx context.Context, answer Answer) (Answer, probe, bool, error) {
 	switch answer.Outcome {
 	case Won:
 		v.entrance = &answer.Claim

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -77,6 +78,25 @@ func TestRedisAwayAtStart(t *testing.T) {
 	v.wantFirst(v.submit(v.token(), "", one(item)), 1)
 	b.redis.Restart(t)
 	v.becomes(http.StatusOK, "ok")
+}
+
+// TestRedisFrozen takes commands and does not answer: it counts as away, within seconds.
+func TestRedisFrozen(t *testing.T) {
+	t.Parallel()
+	eachRedis(t, func(t *testing.T, b *backend) {
+		v := visit(t, start(t, b))
+		token, item := v.token(), v.item()
+		must(t, b.redis.Signal(syscall.SIGSTOP))
+		begun := time.Now()
+		v.wantOneFirst(v.together(10, func(int) *http.Request { return v.ordering(token, "?delay=300ms", one(item)) }))
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("the answers took %v", took)
+		}
+		must(t, b.redis.Signal(syscall.SIGCONT))
+		v.becomes(http.StatusOK, "ok")
+		v.want(v.submit(token, "", one(item)), http.StatusCreated)
+		v.wantOrders(item, 1)
+	})
 }
 
 // TestRedisSlow: racers at one process and at two, with each round trip so much slower - above a second Redis counts as away.

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A directive go:embed fills package variables only. A string cannot be changed through what Load hands out.
+// Embedding fills package variables only. A string cannot be changed through what Load hands out.
 //
 //go:embed idem-client.js
 var client string

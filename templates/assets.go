@@ -7,7 +7,7 @@ import (
 	"github.com/idemkit/idem/js"
 )
 
-// A directive go:embed fills package variables only.
+// Embedding fills package variables only.
 //
 //go:embed idem.css
 var stylesheet string

@@ -91,12 +91,10 @@ func (p *page) store() error {
 		return nil
 	}
 	p.header.Set("Cache-Control", "no-store") // http.Error removes it
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.r.Context()), issueLimit)
-	defer cancel()
-	return p.issue(ctx, queue)
+	return p.issue(context.WithoutCancel(p.r.Context()), queue)
 }
 
-// issueLimit bounds the one round trip that a page waits for.
+// issueLimit bounds the one round trip that a page, or the token service's caller, waits for.
 const issueLimit = 5 * time.Second
 
 // issue stores tokens. Behind a ledger the signature alone vouches for them where the store is away.
@@ -104,7 +102,9 @@ func (g *Guard) issue(ctx context.Context, queue []idem.Token) error {
 	if g.config.Store == nil {
 		return nil
 	}
-	err := g.config.Store.Issue(ctx, queue)
+	bounded, cancel := context.WithTimeout(ctx, issueLimit)
+	defer cancel()
+	err := g.config.Store.Issue(bounded, queue)
 	if err != nil && g.config.Ledger != nil {
 		g.config.Logger.WarnContext(ctx, "idem: tokens are issued without the store", "error", err)
 		return nil

@@ -42,7 +42,7 @@ func (c complaints) String() string {
 
 // textWrong is what is wrong with a text that must not be empty; empty: nothing. Postgres takes no NUL, and nobody needs the other control characters.
 func textWrong(text string, longest int, lines bool) string {
-	control := func(r rune) bool { return unicode.IsControl(r) && !(lines && strings.ContainsRune("\r\n\t", r)) }
+	control := func(r rune) bool { return unicode.IsControl(r) && (!lines || !strings.ContainsRune("\r\n\t", r)) }
 	switch {
 	case strings.TrimSpace(text) == "":
 		return "is required"

@@ -14,7 +14,7 @@ import (
 	"github.com/idemkit/idem/web"
 )
 
-// go:embed fills package variables only.
+// Embedding fills package variables only.
 //
 //go:embed assets
 var files embed.FS

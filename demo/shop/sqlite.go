@@ -52,7 +52,7 @@ func (l lite) query(ctx context.Context, statement string, each func(scanner) er
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if err := each(rows.Scan); err != nil {
 			return err

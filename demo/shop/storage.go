@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// go:embed fills package variables only.
+// Embedding fills package variables only.
 //
 //go:embed schema.sql
 var schema string
