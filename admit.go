@@ -117,7 +117,7 @@ func (v *visit) spend(ctx context.Context, q Request) (Answer, error) {
 func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, probe, bool, error) {
 	record, err := lookup(ctx, v.ledger, v.call.Request, finishLimit)
 	if errors.Is(err, ErrNotFound) {
-		return entrance, v.probe(v.store, v.entranceRequest()), true, nil
+		return entrance, v.firstSign(), true, nil
 	}
 	if err != nil {
 		return Answer{}, nil, true, unavailable(ctx, err)
@@ -132,6 +132,19 @@ func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, pro
 	case Won, Mismatch, Foreign, Withdrawn, Unknown:
 	}
 	return answer, nil, false, nil
+}
+
+// firstSign is the probe while only the entrance knows of the first: the record may yet come up in the ledger, claimed by another process, and
+// then whoever holds the entrance here waits for that one, too. This process polls once for all of them.
+func (v *visit) firstSign() probe {
+	entrance := v.probe(v.store, v.entranceRequest())
+	return func(ctx context.Context) bool {
+		if entrance(ctx) {
+			return true
+		}
+		_, err := lookup(ctx, v.ledger, v.call.Request, finishLimit)
+		return err == nil
+	}
 }
 
 func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
