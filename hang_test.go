@@ -54,7 +54,7 @@ func TestFrozenStores(t *testing.T) {
 		"ledger":                                  {entrance: live(), ledger: frozen{live()}, want: idem.ErrUnavailable},
 		"ledger, expired token":                   {entrance: live(), ledger: frozen{live()}, change: func(c *idem.Call) { c.LookOnly = true }, want: idem.ErrUnavailable},
 		"ledger, same transaction":                {entrance: live(), ledger: frozen{live()}, change: func(c *idem.Call) { c.SameTx = true }, want: idem.ErrUnavailable},
-		"ledger, same transaction, short waiting": {ledger: frozen{live()}, change: func(c *idem.Call) { c.SameTx, c.Wait = true, 3 * time.Second }, want: idem.ErrUnavailable},
+		"ledger, same transaction, short waiting": {ledger: frozen{live()}, change: func(c *idem.Call) { c.SameTx, c.Wait = true, 3*time.Second }, want: idem.ErrUnavailable},
 		"both": {entrance: frozen{live()}, ledger: frozen{live()}, want: idem.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {

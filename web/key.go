@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ type KeyFunc struct {
 	scoped bool // the key is the caller's own, not the tenant's
 }
 
-// JSONKey reads one or more scalars from a JSON body, by name or by dotted path. A string "1" and a number 1 are different keys;
+// JSONKey reads one or more scalars from a JSON body, by name or by dotted path. A string "1" and a number 1 are different keys, 1 and 1.0 are one;
 // objects, arrays, null, and a member that stands there twice (in whatever case: decoders differ in which one they take) are key_invalid.
 func JSONKey(paths ...string) KeyFunc {
 	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
@@ -59,11 +60,48 @@ func jsonPart(value gjson.Result, path string) (string, *refusal) {
 	switch value.Type {
 	case gjson.String:
 		return plain(value.Str, path)
-	case gjson.Number, gjson.True, gjson.False:
+	case gjson.Number:
+		return number(value.Raw, path)
+	case gjson.True, gjson.False:
 		return value.Raw, nil
 	case gjson.Null, gjson.JSON:
 	}
 	return "", refuse(KeyInvalid).with("the member " + quote(path) + " must be a string, a number or a boolean")
+}
+
+// number is the one way of writing its exact value: 1, 1.0 and 10e-1 are one number to whoever decodes them, and so one key. A fraction
+// finer than a float64 is refused, for decoders would make one number of two keys.
+func number(raw, path string) (string, *refusal) {
+	value, ok := exactly(raw)
+	if ok && !value.IsInt() {
+		near, _ := strconv.ParseFloat(raw, 64)
+		shortest, fits := exactly(strconv.FormatFloat(near, 'g', -1, 64))
+		ok = fits && shortest.Cmp(value) == 0
+	}
+	if !ok {
+		return "", refuse(KeyInvalid).with("the number in the member " + quote(path) + " has too many digits")
+	}
+	digits, _ := value.FloatPrec()
+	return value.FloatString(digits), nil
+}
+
+// What a number may have: in characters, and in its exponent, which is a float64's. 1e999999999 would have a billion digits.
+const (
+	maxNumber   = 64
+	maxExponent = 308
+)
+
+func exactly(raw string) (*big.Rat, bool) {
+	if _, exponent, scaled := strings.Cut(strings.ToLower(raw), "e"); scaled {
+		n, err := strconv.Atoi(exponent)
+		if err != nil || n < -maxExponent || n > maxExponent {
+			return nil, false
+		}
+	}
+	if len(raw) > maxNumber {
+		return nil, false
+	}
+	return new(big.Rat).SetString(raw)
 }
 
 // plain keeps a string readable, unless it could be taken for another type's JSON.
