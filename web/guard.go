@@ -68,10 +68,10 @@ func (g *Guard) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	janitor := idem.Janitor{Ledger: g.config.Ledger, Every: g.config.PurgeEvery}
-	janitor.Observe = func(ctx context.Context, purged int, err error) {
+	janitor := idem.Janitor{Ledger: g.config.Ledger, Store: g.config.Store, Every: g.config.PurgeEvery}
+	janitor.Observe = func(ctx context.Context, done idem.Tidied, err error) {
 		if err != nil && ctx.Err() == nil {
-			g.config.Logger.WarnContext(ctx, "idem: purging the ledger failed", "purged", purged, "error", err)
+			g.config.Logger.WarnContext(ctx, "idem: looking after the ledger failed", "done", done, "error", err)
 		}
 	}
 	return janitor.Run(ctx)

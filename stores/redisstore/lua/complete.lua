@@ -1,6 +1,6 @@
 -- Makes the claim's record succeeded; writes a forgotten record again.
--- ARGV[10] attempt  [11] status  [12] '1' where the result is kept, else ''
--- ARGV[13] milliseconds to keep it, 0: as long as the record  [14] the result
+-- ARGV[10] attempt  [12] status  [13] '1' where the result is kept, else ''
+-- ARGV[14] milliseconds to keep it, 0: as long as the record  [15] the result
 -- Returns 'ok', also to the repetition, which changes nothing; 'lost', or 'format' where the record is of a newer one.
 
 local record, unreadable = load()
@@ -15,5 +15,5 @@ elseif request.owner == '' then
 else
   identify(attempt)
 end
-succeeded(ARGV[11], ARGV[12], ARGV[13], ARGV[14])
+succeeded(ARGV[12], ARGV[13], ARGV[14], ARGV[15])
 return 'ok'
