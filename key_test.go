@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	draw "pgregory.net/rapid"
 
 	"github.com/idemkit/idem"
 )
@@ -40,8 +40,8 @@ func TestColumn(t *testing.T) {
 // What a ledger reads back claims the record that it read.
 func TestKeyOfClaimsTheSameRecord(t *testing.T) {
 	t.Parallel()
-	part := rapid.OneOf(rapid.String(), rapid.StringMatching(`~?[a-z~]{0,5}`), rapid.Just(strings.Repeat("x", 600)), rapid.Just("a\x00"))
-	rapid.Check(t, func(t *rapid.T) {
+	part := draw.OneOf(draw.String(), draw.StringMatching(`~?[a-z~]{0,5}`), draw.Just(strings.Repeat("x", 600)), draw.Just("a\x00"))
+	draw.Check(t, func(t *draw.T) {
 		k := idem.Key{Tenant: part.Draw(t, "tenant"), Type: part.Draw(t, "type"), Scope: part.Draw(t, "scope"), ID: part.Draw(t, "id")}
 		tenant, businessType, column := idem.Column(k.Tenant), idem.Column(k.Type), k.Column()
 		back := idem.KeyOf(tenant, businessType, column)

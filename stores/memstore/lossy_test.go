@@ -67,7 +67,7 @@ func (l lossy) ClaimTx(ctx context.Context, q idem.Request, limit time.Duration)
 }
 
 func (l lossy) Purge(ctx context.Context, limit int) (int, error) {
-	n, err := l.Store.Purge(ctx, limit)
+	n, err := l.Store.Purge(ctx, nil, limit)
 	return n, errors.Join(errCut, err)
 }
 

@@ -45,28 +45,19 @@ func (s *Store) Close() { s.renewals.close() }
 // Name is "pg:<database>.<schema>.<table>". The address is not part of it: one server has many.
 func (s *Store) Name() string { return s.name }
 
-// Ping reports whether the database answers and has the table.
+// Ping reports whether the database answers, has the table, and takes writes: a standby is no ledger.
 func (s *Store) Ping(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, s.sql.ping); err != nil {
+	var readOnly bool
+	if err := s.pool.QueryRow(ctx, s.sql.ping).Scan(&readOnly); err != nil {
 		return failed(ctx, "ping", err)
+	}
+	if readOnly {
+		return failed(ctx, "ping", errReadOnly)
 	}
 	return nil
 }
 
-// Purge deletes up to limit finished records whose retention is over, oldest first, and returns how many. Rows that somebody holds are passed by.
-func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if limit <= 0 {
-		return 0, nil
-	}
-	var deleted int64
-	err := s.transact(ctx, func(b *pgx.Batch) {
-		b.Queue(s.sql.purge, limit).Exec(count(&deleted))
-	})
-	if err != nil {
-		return 0, failed(ctx, "purge", err)
-	}
-	return int(deleted), nil
-}
+var errReadOnly = errors.New("the database is read-only; it is a standby, or default_transaction_read_only is on")
 
 // connectTimeout applies to connections beside the pool, where the application has set none.
 const connectTimeout = 5 * time.Second

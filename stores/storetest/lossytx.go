@@ -63,7 +63,7 @@ func lossyClaimTx(f fixture) {
 func lossyPurge(f fixture) {
 	q := request("1")
 	f.complete(f.won(q, 1), result())
-	n, err := f.Lossy(f.T).(idem.Ledger).Purge(f.Context(), 10)
+	n, err := f.Lossy(f.T).(idem.Ledger).Purge(f.Context(), nil, 10)
 	f.answered("Purge", err)
 	if n != 0 {
 		f.Errorf("purged %d of none", n)
