@@ -1,7 +1,7 @@
 // Package consumer makes the work behind a message happen once, however often the broker delivers it: a message goes in, a verdict comes out.
 //
 //	points, err := consumer.New(ledger, "points", grantPoints)
-//	queue := consumer.NewQueue()           // or an adapter: consumer/rabbitmq, consumer/redisstream
+//	queue := consumer.NewQueue("orders")     // or an adapter: consumer/rabbitmq, consumer/redisstream
 //	go queue.Run(ctx, points)
 //	queue.Publish(ctx, consumer.Message{ID: "order-4711", Body: body})
 //

@@ -10,6 +10,7 @@ import (
 // Queue is a broker in the memory of this process, for programs that have no other: what is in it is lost with the process. One queue serves the consumers of one
 // name; publish to several queues where several consumers want a message. Make one with NewQueue. It is safe for concurrent use and has no bound.
 type Queue struct {
+	name    string
 	mu      sync.Mutex
 	waiting entries
 	serial  uint64
@@ -25,15 +26,15 @@ type entry struct {
 	serial  uint64
 }
 
-// NewQueue returns an empty queue.
-func NewQueue() *Queue { return &Queue{changed: make(chan struct{})} }
+// NewQueue returns an empty queue; messages have its name as their Source.
+func NewQueue(name string) *Queue { return &Queue{name: name, changed: make(chan struct{})} }
 
 // Publish puts a message in, in order of publication. The body must not be changed afterwards. It returns the context's error, if any.
 func (q *Queue) Publish(ctx context.Context, m Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.Delivery = 0
+	m.Delivery, m.Source = 0, q.name
 	q.put(m, time.Time{})
 	return nil
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"sync"
@@ -13,11 +14,14 @@ import (
 
 // Guard is the middleware and the routes that go with it. It is safe for concurrent use.
 type Guard struct {
-	config  Config
-	engine  *idem.Engine
-	origins *http.CrossOriginProtection
-	texts   *texts
-	assets  templates.Assets
+	config      Config
+	engine      *idem.Engine
+	entrance    *idem.Engine // on the store alone, for keys that are dropped when done; nil without one
+	origins     *http.CrossOriginProtection
+	texts       *texts
+	assets      templates.Assets
+	serviceKeys [][sha256.Size]byte
+	upkeep      upkeep
 }
 
 // New returns an error that names the field of the Config that is out of range.
@@ -37,6 +41,14 @@ func New(c Config) (*Guard, error) {
 		return nil, err
 	}
 	g.texts = texts
+	for _, key := range c.ServiceKeys {
+		g.serviceKeys = append(g.serviceKeys, sha256.Sum256([]byte(key)))
+	}
+	if c.Store != nil {
+		if g.entrance, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Observe: g.observe}); err != nil {
+			return nil, err
+		}
+	}
 	g.engine, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Ledger: c.Ledger, Observe: g.observe})
 	return g, err
 }
@@ -49,32 +61,23 @@ func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.
 	}
 	rt := g.route(action, options)
 	rt.byToken = true
-	return rt.check().middleware
+	return rt.check().known().middleware((*submission).once)
 }
 
 // Key guards a route with a key that the request names. It panics where the options contradict each other or the Config.
 func (g *Guard) Key(businessType string, key KeyFunc, options ...Option) func(http.Handler) http.Handler {
-	if businessType == "" || key.read == nil {
-		panic("web: a key-guarded route needs a business type and a KeyFunc")
-	}
-	rt := g.route(businessType, options)
-	rt.key = key
-	return rt.check().middleware
+	rt := g.keyed(businessType, key, options)
+	return rt.check().known().middleware((*submission).once)
 }
 
-// Run keeps the ledger clean until the context ends, whose error it returns. Without a ledger it only waits.
-func (g *Guard) Run(ctx context.Context) error {
-	if g.config.Ledger == nil {
-		<-ctx.Done()
-		return ctx.Err()
+// keyed is a route that is guarded by a key of the request, whichever way.
+func (g *Guard) keyed(name string, key KeyFunc, options []Option) *route {
+	if name == "" || key.read == nil {
+		panic("web: a route guarded by a key needs a name, its business type, and a KeyFunc")
 	}
-	janitor := idem.Janitor{Ledger: g.config.Ledger, Store: g.config.Store, Every: g.config.PurgeEvery}
-	janitor.Observe = func(ctx context.Context, done idem.Tidied, err error) {
-		if err != nil && ctx.Err() == nil {
-			g.config.Logger.WarnContext(ctx, "idem: looking after the ledger failed", "done", done, "error", err)
-		}
-	}
-	return janitor.Run(ctx)
+	rt := g.route(name, options)
+	rt.key = key
+	return rt
 }
 
 // Drain waits until what finishes behind the answers is written. Call it after the server's Shutdown.

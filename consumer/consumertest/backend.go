@@ -1,7 +1,7 @@
 // Package consumertest is what an adapter between a broker and package consumer has to do, as a suite of tests against the real broker:
 //
 //	func TestConformance(t *testing.T) {
-//		consumertest.Run(t, func(t testing.TB, names ...string) consumertest.Backend { ... })
+//		consumertest.Run(t, func(t testing.TB, need consumertest.Need) consumertest.Backend { ... })
 //	}
 package consumertest
 
@@ -14,17 +14,17 @@ import (
 )
 
 // Backend is one place for messages at a broker, empty, as a test gets it: a stream, or an exchange with a queue for each of the consumers that were
-// named when it was opened. Nil functions say that this broker has no such thing; the tests that need it are then left out.
+// named when it was opened. Kill, Restart, Cut, Delete and Crash are nil where there is no such thing; the tests that need them are then left out.
 type Backend struct {
 	// Ledger is empty, and shared with the processes that Crash starts.
 	Ledger idem.Ledger
 
-	// Publish hands a message to the broker as a producer does, for every named consumer: ID, Body and Headers. It returns when the broker has taken
-	// it. Where the broker is away it is repeated by the suite.
+	// Publish hands a message to the broker as a producer does, for every named consumer: ID, Body and Headers. It returns when the broker has
+	// confirmed it; the suite repeats it where the broker is away.
 	Publish func(ctx context.Context, m consumer.Message) error
 
-	// Run runs the adapter for the consumer until ctx ends: concurrency messages at a time, short reconnection delays. It may be called several times,
-	// also at once, as several processes would. It returns nil after a graceful end.
+	// Run runs the adapter for the consumer until ctx ends: concurrency messages at a time, short reconnection delays, and a message of a dead process taken over
+	// after about a second. It may be called several times, also at once, as several processes would. It returns nil after a graceful end.
 	Run func(ctx context.Context, c *consumer.Consumer, concurrency int) error
 
 	// Dead returns the dead letters of the named consumer.
@@ -46,5 +46,11 @@ type Backend struct {
 	Crash func(t testing.TB, name string)
 }
 
-// Open returns a backend of its own for a test, ready for these consumer names, and registers its clean-up with t.Cleanup.
-type Open func(t testing.TB, names ...string) Backend
+// Need is what a test asks of its backend.
+type Need struct {
+	Names []string // the consumers that the messages are for
+	Alone bool     // the test kills the broker or cuts its connections: nobody else may use it, and it must keep what it confirmed
+}
+
+// Open returns a backend of its own for a test, ready for publications, and registers its clean-up with t.Cleanup.
+type Open func(t testing.TB, need Need) Backend

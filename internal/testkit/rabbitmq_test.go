@@ -23,13 +23,17 @@ func TestRabbitMQGivesEachTestItsOwnVirtualHost(t *testing.T) {
 	if depth := second.Depth(t, "only_here"); depth != 0 {
 		t.Errorf("the other virtual host has it, depth %d", depth)
 	}
-	queues := first.Queues(t)
-	if len(queues) != 1 || queues[0].Name != "only_here" || !queues[0].Durable || queues[0].Arguments["x-queue-type"] != "quorum" {
-		t.Errorf("queues %+v", queues)
+	queues, err := first.Queues()
+	if err != nil || len(queues) != 1 || queues[0].Name != "only_here" || !queues[0].Durable || queues[0].Arguments["x-queue-type"] != "quorum" {
+		t.Errorf("queues %+v, %v", queues, err)
 	}
-	if queues := second.Queues(t); len(queues) != 0 {
-		t.Errorf("queues of the other %+v", queues)
+	if queues, err := second.Queues(); err != nil || len(queues) != 0 {
+		t.Errorf("queues of the other %+v, %v", queues, err)
 	}
+	testkit.Eventually(t, 5*time.Second, "the message is counted", func() bool {
+		queues, err := first.Queues()
+		return err == nil && queues[0].Messages == 1
+	})
 }
 
 func TestPrivateRabbitMQKeepsItsDataOverACrash(t *testing.T) {
@@ -39,7 +43,7 @@ func TestPrivateRabbitMQKeepsItsDataOverACrash(t *testing.T) {
 	declare(t, vhost, "kept")
 	publish(t, vhost, "kept", "a")
 
-	server.Kill()
+	server.Kill(t)
 	if server.Running() {
 		t.Error("it says that it runs after Kill")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,7 +13,7 @@ import (
 
 // Store is a ledger in one table. All methods are safe for concurrent use.
 type Store struct {
-	pool     *pgxpool.Pool
+	source   source
 	names    names
 	sql      statements
 	name     string
@@ -25,18 +24,22 @@ var _ idem.Ledger = (*Store)(nil)
 
 // New returns the ledger in the table that the options name; idem.ErrInvalid when they cannot. It does not connect: the table is missed, if at all, by Ping.
 // The pool stays the caller's and is not closed with the store.
-func New(pool *pgxpool.Pool, options Options) (*Store, error) {
-	if pool == nil {
+func New(connections *pgxpool.Pool, options Options) (*Store, error) {
+	if connections == nil {
 		return nil, fmt.Errorf("%w: pgstore.New needs a pool", idem.ErrInvalid)
 	}
 	chosen, err := options.names()
 	if err != nil {
 		return nil, err
 	}
-	store := &Store{pool: pool, names: chosen, sql: chosen.statements()}
-	store.name = fmt.Sprintf("pg:%s.%s.%s", pool.Config().ConnConfig.Database, chosen.schema, chosen.table)
-	store.renewals = newReserved(store.connect)
-	return store, nil
+	return newStore(pool{connections}, connections.Config().ConnConfig.Database, chosen), nil
+}
+
+func newStore(from source, database string, chosen names) *Store {
+	return &Store{
+		source: from, names: chosen, sql: chosen.statements(), renewals: newReserved(from.connect),
+		name: fmt.Sprintf("pg:%s.%s.%s", database, chosen.schema, chosen.table),
+	}
 }
 
 // Close closes the connection that renewals use. The store must not renew leases afterwards.
@@ -48,7 +51,10 @@ func (s *Store) Name() string { return s.name }
 // Ping reports whether the database answers, has the table, and takes writes: a standby is no ledger.
 func (s *Store) Ping(ctx context.Context) error {
 	var readOnly bool
-	if err := s.pool.QueryRow(ctx, s.sql.ping).Scan(&readOnly); err != nil {
+	err := s.transact(ctx, func(b *pgx.Batch) {
+		b.Queue(s.sql.ping).QueryRow(func(row pgx.Row) error { return row.Scan(&readOnly) })
+	})
+	if err != nil {
 		return failed(ctx, "ping", err)
 	}
 	if readOnly {
@@ -58,33 +64,6 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 var errReadOnly = errors.New("the database is read-only; it is a standby, or default_transaction_read_only is on")
-
-// connectTimeout applies to connections beside the pool, where the application has set none.
-const connectTimeout = 5 * time.Second
-
-// connect opens a connection that is not the pool's, as the pool would open it.
-func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
-	config := s.pool.Config()
-	if config.ConnConfig.ConnectTimeout <= 0 {
-		config.ConnConfig.ConnectTimeout = connectTimeout
-	}
-	if config.BeforeConnect != nil {
-		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
-			return nil, err
-		}
-	}
-	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
-	if err != nil {
-		return nil, err
-	}
-	if config.AfterConnect != nil {
-		if err := config.AfterConnect(ctx, conn); err != nil {
-			disconnect(ctx, conn)
-			return nil, err
-		}
-	}
-	return conn, nil
-}
 
 // failed says which command did not get its answer. The context's error is always in it: a driver sometimes reports only the time-out that it caused.
 func failed(ctx context.Context, command string, err error) error {

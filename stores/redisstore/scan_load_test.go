@@ -148,3 +148,13 @@ func TestScanRoundTrips(t *testing.T) {
 		t.Errorf("commands\n%s", stats)
 	}
 }
+
+// sorted are the ids that were visited, in order.
+func sorted(found seen) []string {
+	var ids []string
+	for key := range found.records {
+		ids = append(ids, key.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}

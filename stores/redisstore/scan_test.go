@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -289,13 +288,4 @@ func TestVisitMayUseTheStore(t *testing.T) {
 	if left := scan(t, store).visits; dropped != 10 || left != 0 {
 		t.Errorf("%d dropped, %d left", dropped, left)
 	}
-}
-
-func sorted(found seen) []string {
-	var ids []string
-	for key := range found.records {
-		ids = append(ids, key.ID)
-	}
-	slices.Sort(ids)
-	return ids
 }

@@ -37,9 +37,9 @@ func (f fixture) gone(q idem.Request) bool {
 	return errors.Is(err, idem.ErrNotFound)
 }
 
-func (f fixture) purge(limit int) int {
+func (f fixture) purge(limit int, abandoned ...string) int {
 	f.Helper()
-	n, err := f.ledger().Purge(f.Context(), nil, limit)
+	n, err := f.ledger().Purge(f.Context(), abandoned, limit)
 	if err != nil || n < 0 || n > limit {
 		f.Fatalf("Purge(%d): %d, %v", limit, n, err)
 	}
