@@ -47,7 +47,9 @@ func KeyOf(tenant, businessType, column string) Key {
 		if at > 0 && rest[at-1] == '~' && replaced(rest[at:]) {
 			at--
 		}
-		k.Scope, k.ID = rest[:at], rest[at+1:]
+		if at >= 0 { // else it is no row of ours
+			k.Scope, k.ID = rest[:at], rest[at+1:]
+		}
 	}
 	return k
 }

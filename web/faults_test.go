@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -156,7 +157,10 @@ func (s *faultyStore) Drop(ctx context.Context, r idem.Record) (dropped bool, er
 }
 
 // faultyLedger is a real ledger with faults in its way.
-type faultyLedger struct{ records }
+type faultyLedger struct {
+	records
+	abandoned atomic.Pointer[[]string] // what the last Purge was told
+}
 
 func (l *faultyLedger) Name() string { return l.real.Name() }
 
@@ -174,6 +178,7 @@ func (l *faultyLedger) ClaimTx(ctx context.Context, q idem.Request, limit time.D
 }
 
 func (l *faultyLedger) Purge(ctx context.Context, abandoned []string, limit int) (n int, err error) {
+	l.abandoned.Store(&abandoned)
 	err = l.call(ctx, "Purge", func() error { n, err = l.real.Purge(ctx, abandoned, limit); return err })
 	return n, err
 }

@@ -76,7 +76,15 @@ func (s *submission) locked(next http.Handler) {
 
 // underLock releases the lock before the answer leaves: the next request may follow at once, without waiting.
 func (s *submission) underLock(ctx context.Context, rec *recorder, next http.Handler) idem.State {
-	defer func() { s.unreleased(LockFrom(ctx).Release(ctx)) }()
+	defer func() {
+		lost := context.Cause(ctx)
+		err := LockFrom(ctx).Release(ctx)
+		if lost != nil {
+			s.observe(ctx, idem.Event{Kind: idem.ClaimLost, Type: s.businessType, Err: lost})
+			return
+		}
+		s.unreleased(err)
+	}()
 	return s.attend(ctx, rec, next)
 }
 

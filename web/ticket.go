@@ -59,7 +59,7 @@ func (c *serviceCall) ticket(claim *string) (idem.Ticket, *refusal) {
 	switch {
 	case errors.Is(err, idem.ErrFormat):
 		return t, refuse(StoreUnavailable).because(err)
-	case err != nil, !c.gaveOut(t):
+	case err != nil, !visible(*claim), !c.gaveOut(t): // the decoder passes over line ends
 		return t, refuse(BadRequest).with("the claim is not one that consume gave out").because(err)
 	}
 	c.name(t.Claim.RequestID)

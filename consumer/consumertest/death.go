@@ -27,7 +27,7 @@ func poison(f *fixture) {
 		return nil
 	}, consumer.Attempts(3)), 1)
 	f.publishMany(3)
-	letter := f.dead(points, 1)[0]
+	letter := f.dead(1)[0]
 	f.drained(points)
 	want := message(1)
 	if string(letter.Body) != string(want.Body) || !sameHeaders(letter.Headers, want.Headers) {
@@ -60,7 +60,7 @@ func permanent(f *fixture) {
 		return errors.Join(errBroken, consumer.ErrPermanent)
 	}), 1)
 	f.publish(message(0))
-	letter := f.dead(points, 1)[0]
+	letter := f.dead(1)[0]
 	f.drained(points)
 	f.once(&handled, 1)
 	if !strings.Contains(letter.Headers[consumer.HeaderError], errBroken.Error()) {
@@ -79,7 +79,7 @@ func putBack(f *fixture) {
 		return errBroken
 	}, consumer.Attempts(2)), 1)
 	f.publish(message(0))
-	letter := f.dead(points, 1)[0]
+	letter := f.dead(1)[0]
 	mended.Store(true)
 	letter.ID = letter.Headers[consumer.HeaderID]
 	f.publish(letter)
@@ -103,7 +103,7 @@ func withoutBody(f *fixture) {
 	f.publish(message(1))
 	f.until("the next one handled", func() bool { return len(handled.of(message(1).ID)) == 1 })
 	f.drained(points)
-	if letter := f.dead(points, 1)[0]; !sameHeaders(letter.Headers, empty.Headers) || letter.Headers[consumer.HeaderError] != consumer.ErrNoBody.Error() {
+	if letter := f.dead(1)[0]; !sameHeaders(letter.Headers, empty.Headers) || letter.Headers[consumer.HeaderError] != consumer.ErrNoBody.Error() {
 		f.Errorf("dead letter %v", letter)
 	}
 	if n := f.events.count(func(e consumer.Event) bool { return errors.Is(e.Err, consumer.ErrNoBody) }); n != 1 {

@@ -37,7 +37,7 @@ func handledOnce(f *fixture) {
 	f.until("all handled", func() bool { return handled.messages() == n })
 	f.drained(points)
 	f.once(&handled, n)
-	f.dead(points, 0)
+	f.dead(0)
 }
 
 // once checks that each of the first n messages was handled exactly once.

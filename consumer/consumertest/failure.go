@@ -56,7 +56,7 @@ func (f *fixture) secondTime(fail func() error) {
 			f.Errorf("%s came back changed: %v", message(i).ID, runs[len(runs)-1].Message)
 		}
 	}
-	f.dead(points, 0)
+	f.dead(0)
 }
 
 func rests(f *fixture) {
@@ -117,7 +117,7 @@ func ledgerAway(f *fixture) {
 	ledger.away.Store(false)
 	f.until("handled", func() bool { return handled.messages() == 1 })
 	f.drained(points)
-	f.dead(points, 0)
+	f.dead(0)
 	if run := handled.of(message(0).ID)[0]; run.attempt != 1 {
 		f.Errorf("attempt %d, want the first", run.attempt)
 	}

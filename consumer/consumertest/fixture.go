@@ -98,13 +98,13 @@ func (f *fixture) drained(name string) {
 	}, func() string { return fmt.Sprint(left, " left, error ", err) })
 }
 
-// dead waits for so many dead letters.
-func (f *fixture) dead(name string, n int) []consumer.Message {
+// dead waits for so many dead letters of the first consumer.
+func (f *fixture) dead(n int) []consumer.Message {
 	f.Helper()
 	var letters []consumer.Message
 	var err error
 	f.until(fmt.Sprint(n, " dead letters"), func() bool {
-		letters, err = f.Dead(context.Background(), name)
+		letters, err = f.Dead(context.Background(), points)
 		return err == nil && len(letters) == n
 	}, func() string { return fmt.Sprint(len(letters), " of them, error ", err) })
 	return letters

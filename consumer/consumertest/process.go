@@ -44,7 +44,7 @@ func killerMessage(f *fixture) {
 		handled.add(ctx, m)
 		return nil
 	}, consumer.Attempts(2)), 1)
-	letter := f.dead(points, 1)[0]
+	letter := f.dead(1)[0]
 	f.drained(points)
 	if handled.messages() != 0 {
 		f.Error("a third attempt of two was made")

@@ -79,7 +79,7 @@ type run struct {
 }
 
 // errGrace is the cause that a handler sees when it goes on for too long after the end.
-var errGrace = errors.New("rabbitmq: the consumer is ending and its grace is over") //nolint:gochecknoglobals // a sentinel
+var errGrace = errors.New("rabbitmq: the consumer is ending and its grace is over")
 
 // limitGrace ends the handlers that go on for longer than Grace after the end of Run's context. The consumer has its own limit for each.
 func (r *run) limitGrace() {

@@ -16,6 +16,7 @@ import (
 var (
 	errLost        = errors.New("rabbitmq: the connection or channel was closed")
 	errCancelled   = errors.New("rabbitmq: the broker cancelled the consumer; its queue was deleted, or has no leader")
+	errSilent      = errors.New("rabbitmq: the broker does not answer")
 	errUnconfirmed = errors.New("rabbitmq: the broker did not confirm a publication")
 	errUnroutable  = errors.New("rabbitmq: no queue took a publication")
 )
@@ -56,7 +57,7 @@ func (c Config) dial(ctx context.Context, name string, setup func(*link) error) 
 	}
 	if err != nil {
 		l.close()
-		return nil, err
+		return nil, l.why(err)
 	}
 	return l, nil
 }
@@ -121,7 +122,10 @@ func (l *link) consume(c Config, name string) (err error) {
 
 // within severs the connection when f takes longer than the broker may: whatever f waits for then ends with an error.
 func (l *link) within(f func() error) error {
-	defer time.AfterFunc(l.timeout, l.sever).Stop()
+	defer time.AfterFunc(l.timeout, func() {
+		l.fail(fmt.Errorf("%w, for %v", errSilent, l.timeout))
+		l.sever()
+	}).Stop()
 	return f()
 }
 
@@ -130,7 +134,6 @@ func (l *link) publish(queue string, p amqp.Publishing) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.within(func() error {
-		//nolint:staticcheck // the variant with a context only looks at it beforehand
 		confirmation, err := l.publishing.PublishWithDeferredConfirm("", queue, true, false, p)
 		if err != nil {
 			return err
@@ -156,6 +159,16 @@ func (l *link) fail(err error) {
 	select {
 	case l.broken <- err:
 	default:
+	}
+}
+
+// why prefers what made the connection break to how that looks from here.
+func (l *link) why(err error) error {
+	select {
+	case first := <-l.broken:
+		return first
+	default:
+		return err
 	}
 }
 

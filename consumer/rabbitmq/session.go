@@ -37,7 +37,7 @@ func (r *run) receive(ctx context.Context, l *link) error {
 		case err := <-l.broken:
 			return err
 		case cause := <-l.closed:
-			return lost(cause)
+			return l.why(lost(cause))
 		case r.slots <- struct{}{}:
 		}
 		if err := r.next(ctx, l); err != nil || ctx.Err() != nil {
@@ -53,7 +53,7 @@ func (r *run) next(ctx context.Context, l *link) error {
 	case <-ctx.Done():
 	case err = <-l.broken:
 	case cause := <-l.closed:
-		err = lost(cause)
+		err = l.why(lost(cause))
 	case d, open := <-l.deliveries:
 		if open {
 			r.handlers.Go(func() {
@@ -72,7 +72,7 @@ func (r *run) next(ctx context.Context, l *link) error {
 func ended(l *link) error {
 	select {
 	case cause := <-l.closed:
-		return lost(cause)
+		return l.why(lost(cause))
 	default:
 		return errCancelled
 	}

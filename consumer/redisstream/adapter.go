@@ -35,7 +35,7 @@ func New(rdb redis.UniversalClient, c *consumer.Consumer, config Config) (*Adapt
 
 // Run consumes until ctx ends. It then reads nothing more, lets running handlers finish for as long as Config.Grace says, carries out their verdicts, hands over
 // what rests or waits, and returns nil. While Redis is away it tries again; the only error it returns is one that no waiting changes, met at the start: a key that
-// is no stream, or credentials that do not allow it.
+// is no stream, or credentials that do not allow it. A Redis that hangs with its connections open holds up the end for as long as go-redis waits for it: Block and ten seconds.
 func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.declare(ctx); hopeless(err) {
 		return fmt.Errorf("redisstream: stream %q, group %q: %w", a.config.Stream, a.config.Group, err)

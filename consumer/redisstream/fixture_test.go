@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,21 +141,14 @@ func (s *stream) run(c *consumer.Consumer, change func(*redisstream.Config)) (ad
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- adapter.Run(ctx) }()
-	stop = func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
-		if err, ok := <-ended; ok && err != nil {
+		if err := <-ended; err != nil {
 			s.Error(err)
 		}
-	}
-	var stopped bool
-	once := func() {
-		if !stopped {
-			stopped = true
-			stop()
-		}
-	}
-	s.Cleanup(once)
-	return adapter, once
+	})
+	s.Cleanup(stop)
+	return adapter, stop
 }
 
 func (s *stream) publish(m consumer.Message) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -24,6 +25,7 @@ const (
 	streamVariable = "IDEM_REDISSTREAM_STREAM"
 	ledgerVariable = "IDEM_REDISSTREAM_LEDGER"
 	sameTxVariable = "IDEM_REDISSTREAM_SAME_TX"
+	grantsVariable = "IDEM_REDISSTREAM_GRANTS" // the handler writes before it hangs
 )
 
 func TestMain(m *testing.M) {
@@ -51,11 +53,38 @@ func hang(ctx context.Context, name string) error {
 	if sameTx, _ := strconv.ParseBool(os.Getenv(sameTxVariable)); sameTx {
 		options = append(options, consumer.SameTx())
 	}
-	return consumertest.Hang(ctx, ledger, name, os.Stdout, func(ctx context.Context, c *consumer.Consumer) error {
+	run := func(ctx context.Context, c *consumer.Consumer) error {
 		adapter, err := redisstream.New(rdb, c, config(os.Getenv(streamVariable), 1))
 		if err != nil {
 			return err
 		}
 		return adapter.Run(ctx)
-	}, options...)
+	}
+	if os.Getenv(grantsVariable) == "" {
+		return consumertest.Hang(ctx, ledger, name, os.Stdout, run, options...)
+	}
+	c, err := consumer.New(ledger, name, func(ctx context.Context, m consumer.Message) error {
+		if err := grant(ctx, m); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stdout, "begun")
+		<-ctx.Done()
+		return ctx.Err()
+	}, append(options, consumer.Lease(time.Second), consumer.Limit(time.Hour))...)
+	if err != nil {
+		return err
+	}
+	return run(ctx, c)
+}
+
+const grantsTable = `CREATE TABLE grants (id TEXT NOT NULL)`
+
+// grant writes in the ledger's transaction.
+func grant(ctx context.Context, m consumer.Message) error {
+	tx, err := sqlitestore.Tx(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO grants VALUES (?)`, m.ID)
+	return err
 }

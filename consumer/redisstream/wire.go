@@ -57,19 +57,23 @@ func Publish(ctx context.Context, rdb redis.Cmdable, stream string, m consumer.M
 	return rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: values}).Result()
 }
 
-// Dead returns up to count dead letters, the oldest first, each by the id of its entry in the stream of dead letters. XDEL it when it is dealt with, after
-// Publish where it is to be tried again.
-func (a *Adapter) Dead(ctx context.Context, count int64) (map[string]consumer.Message, []string, error) {
+// Letter is one dead letter.
+type Letter struct {
+	Entry   string // its id in the stream of dead letters
+	Message consumer.Message
+}
+
+// Dead returns up to count dead letters, the oldest first. To have one tried again Publish its message, headers and all, and then XDEL its entry.
+func (a *Adapter) Dead(ctx context.Context, count int64) ([]Letter, error) {
 	entries, err := a.rdb.XRangeN(ctx, a.config.Dead, "-", "+", count).Result()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	letters, ids := make(map[string]consumer.Message, len(entries)), make([]string, 0, len(entries))
+	letters := make([]Letter, 0, len(entries))
 	for _, entry := range entries {
-		letters[entry.ID] = decode(texts(entry.Values))
-		ids = append(ids, entry.ID)
+		letters = append(letters, Letter{Entry: entry.ID, Message: decode(texts(entry.Values))})
 	}
-	return letters, ids, nil
+	return letters, nil
 }
 
 func decode(fields map[string]string) consumer.Message {

@@ -75,9 +75,8 @@ func (s *RabbitMQInstance) write(t testing.TB, name, text string) {
 const superviseRabbitMQ = `folder=$1; epmd=$2; server=$3
 "$epmd" -address 127.0.0.1 -port "$ERL_EPMD_PORT" >"$folder/epmd.log" 2>&1 </dev/null & names=$!
 "$server" >>"$folder/log" 2>&1 </dev/null & server=$!
-echo $server >"$folder/pid"
 read -r word
-kill -CONT $server; kill -KILL $server; wait $server
+kill -KILL $server; wait $server
 kill $names; wait $names
 [ "$word" = keep ] || { rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }; }`
 
@@ -176,22 +175,6 @@ func (s *RabbitMQInstance) written() bool {
 		}
 	}
 	return true
-}
-
-// Signal sends a signal to the broker, such as SIGSTOP and SIGCONT to freeze it.
-func (s *RabbitMQInstance) Signal(t testing.TB, signal syscall.Signal) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.folder, "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, signal); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Running reports whether the broker was started and not killed.

@@ -19,6 +19,11 @@
 //
 // Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along.
 //
+// # One transaction
+//
+// [Once] commits claim, work and record together in a transaction that it makes, [OnceTx] in one that the caller has. [NewSQL] takes a *sql.DB of pgx's driver
+// instead of a pool; work then has the same transaction by [SQLTx], for code on database/sql, and by [Tx].
+//
 // # How it decides
 //
 // Every command is one pipeline from BEGIN ISOLATION LEVEL READ COMMITTED to COMMIT: one round trip, and no database-wide default of another level, under

@@ -22,8 +22,8 @@ type loan interface {
 	use(f func(*pgx.Conn) error) error
 	// begin returns how pgx's transaction at READ COMMITTED begins on it. Only commit and rollback end it.
 	begin(ctx context.Context) (pgx.TxOptions, error)
-	// commit sends the last statements of the transaction that was begun, and commits.
-	commit(ctx context.Context, last *pgx.Batch) error
+	// commit sends the last statements of the transaction that was begun, and commits. errGone: it was asked for nothing. broken: the link broke meanwhile.
+	commit(ctx context.Context, last *pgx.Batch) (broken bool, err error)
 	// rollback ends the transaction, or closes the connection when that cannot be known to have happened.
 	rollback(ctx context.Context)
 	release()
@@ -80,9 +80,17 @@ func (p pooled) begin(context.Context) (pgx.TxOptions, error) {
 }
 
 // commit is one round trip with the statements.
-func (p pooled) commit(ctx context.Context, last *pgx.Batch) error {
+func (p pooled) commit(ctx context.Context, last *pgx.Batch) (broken bool, err error) {
 	run(last, commit)
-	return p.conn.SendBatch(ctx, last).Close()
+	return sendLast(ctx, p.conn.Conn(), last)
+}
+
+func sendLast(ctx context.Context, conn *pgx.Conn, last *pgx.Batch) (broken bool, err error) {
+	if conn.IsClosed() {
+		return false, errGone
+	}
+	err = conn.SendBatch(ctx, last).Close()
+	return conn.IsClosed(), err
 }
 
 func (p pooled) rollback(ctx context.Context) { abort(ctx, p.conn.Conn()) }

@@ -138,13 +138,18 @@ func (l *sqlLoan) begin(ctx context.Context) (pgx.TxOptions, error) {
 }
 
 // commit waits for a statement of the work that is still under way, as long as ctx allows.
-func (l *sqlLoan) commit(ctx context.Context, last *pgx.Batch) error {
+func (l *sqlLoan) commit(ctx context.Context, last *pgx.Batch) (broken bool, err error) {
 	stop := context.AfterFunc(ctx, l.breakOff)
 	defer stop()
-	if err := l.use(func(c *pgx.Conn) error { return c.SendBatch(ctx, last).Close() }); err != nil {
+	err = l.use(func(c *pgx.Conn) (err error) {
+		broken, err = sendLast(ctx, c, last)
 		return err
+	})
+	if err != nil {
+		return broken, err
 	}
-	return l.tx.Commit()
+	err = l.tx.Commit()
+	return l.link.IsClosed(), err
 }
 
 // rollback closes what rows are open, and the link where that takes too long.

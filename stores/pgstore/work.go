@@ -181,20 +181,18 @@ func answered(err error) bool {
 }
 
 func (w *work) commit(ctx context.Context, arguments []any) error {
-	if w.gone() {
-		return failed(ctx, "complete", errGone)
-	}
 	passed := false
 	batch := &pgx.Batch{}
 	w.store.queueComplete(batch, arguments, &passed)
-	err := w.loan.commit(ctx, batch)
+	broken, err := w.loan.commit(ctx, batch)
 	if err == nil {
 		return nil
 	}
-	broken := w.gone() // a link that broke says nothing, whatever the driver makes of it
 	w.loan.rollback(ctx)
 	switch {
-	case broken || !decided(err):
+	case errors.Is(err, errGone):
+		return failed(ctx, "complete", err)
+	case broken || !decided(err): // a link that broke says nothing, whatever the driver makes of it
 		return w.settle(ctx, err)
 	case passed:
 		return failed(ctx, "complete", err)
@@ -215,14 +213,4 @@ func (s *Store) queueComplete(b *pgx.Batch, arguments []any, passed *bool) {
 		return err
 	})
 	run(b, patient)
-}
-
-// gone reports whether the transaction's connection broke.
-func (w *work) gone() bool {
-	broken := true // where it cannot even be looked at
-	_ = w.loan.use(func(c *pgx.Conn) error {
-		broken = c.IsClosed()
-		return nil
-	})
-	return broken
 }

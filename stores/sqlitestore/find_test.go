@@ -174,3 +174,17 @@ func TestAbandonedByTheStoresClock(t *testing.T) {
 	f.records(1)
 	purge(1, "refund")
 }
+
+func TestKeysReadBackAreBusyAtOnce(t *testing.T) {
+	t.Parallel()
+	f, q := newFixture(t), request(strings.Repeat("x", 600))
+	q.Key.Scope, q.Subject, q.RequestID = "a~b", "c\x00d", "e\nf"
+	_, _, work := f.claimTx(q, 0)
+	back := again(q)
+	back.Key, back.Subject, back.RequestID = idem.KeyOf("", q.Key.Type, q.Key.Column()), idem.Column(q.Subject), ""
+	f.claim(back, idem.Busy)
+	back.Key.ID, back.RequestID = "another", idem.Column(q.RequestID)
+	f.claim(back, idem.Busy)
+	f.rollback(work)
+	f.won(back, 1)
+}
