@@ -62,7 +62,8 @@ func Lock(ctx context.Context, store Store, key Key, o LockOptions) (context.Con
 	}
 	held := &Held{store: store, claim: claim, Fence: int64(claim.Attempt)}
 	if err := held.consult(ctx, o.Ledger, key); err != nil {
-		return ctx, nil, errors.Join(err, held.Release(ctx))
+		_ = held.Release(ctx) // its lease ends it otherwise
+		return ctx, nil, err
 	}
 	limited, stop := context.WithTimeoutCause(ctx, o.Longest, ErrHeldTooLong)
 	locked, cancel := context.WithCancelCause(limited)
