@@ -52,7 +52,7 @@ func run(ctx context.Context, environ map[string]string, logger *slog.Logger) (e
 	metrics := server.NewMetrics()
 	settings := config.Web(backends, metrics, logger)
 	settings.ErrorPage = shop.ErrorPage()
-	points, err := shop.NewPoints(shop.PointsConfig{Storage: storage, Ledger: backends.Ledger, Lease: config.Lease, Logger: logger})
+	points, err := shop.NewPoints(shop.PointsConfig{Storage: storage, Ledger: backends.Ledger, Broker: broker(config, backends, logger), Lease: config.Lease, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,14 @@ func run(ctx context.Context, environ map[string]string, logger *slog.Logger) (e
 	return beside(ctx, points.Run, func(ctx context.Context) error {
 		return server.Serve(ctx, config, routes(config, backends, guard, metrics, pages, logger), guard, logger)
 	})
+}
+
+// broker is Redis where there is one. Nil: a queue in this process.
+func broker(c server.Config, b *server.Backends, logger *slog.Logger) shop.Broker {
+	if b.Redis == nil {
+		return nil
+	}
+	return shop.NewStream(b.Redis, b.Ledger, c.Lease, logger)
 }
 
 // beside serves while the work goes on, and ends it when the last request is answered: what that one left is begun, too. Work that ends by itself

@@ -110,9 +110,14 @@ func TestDeliveries(t *testing.T) {
 	var deliveries atomic.Int32
 	var refused atomic.Int32
 	leave := make(chan error)
-	c := s.consumer(func(_ context.Context, m consumer.Message) error {
+	c := s.consumer(func(ctx context.Context, m consumer.Message) error {
 		deliveries.Store(int32(m.Delivery))
-		return <-leave
+		select {
+		case err := <-leave:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}, consumer.Observe(func(_ context.Context, e consumer.Event) {
 		if !e.Counted {
 			refused.Add(1)

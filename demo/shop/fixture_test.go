@@ -43,20 +43,6 @@ type parts struct {
 	open    func(t *testing.T) *sql.DB // the database, to be looked at from outside
 }
 
-// number is what one statement yields in the shop's database.
-func (s *site) number(statement string, arguments ...any) int {
-	s.Helper()
-	var n int
-	must(s.T, s.parts.open(s.T).QueryRowContext(s.Context(), statement, arguments...).Scan(&n))
-	return n
-}
-
-// fence is the highest number that was shown for a thing.
-func (s *site) fence(sku string) int {
-	s.Helper()
-	return s.number(`SELECT fence FROM shop_stock WHERE sku = $1`, sku)
-}
-
 // backends are the two ways to run the shop; every behaviour is tested on both.
 func backends() map[string]func(t *testing.T) parts {
 	return map[string]func(t *testing.T) parts{"sqlite": onSQLite, "postgres and redis": onPostgres}

@@ -26,7 +26,7 @@ func (s *Storage) announce(ctx context.Context, in session, o order) error {
 }
 
 // firstResend is after how many milliseconds an event is published again, whose points nobody has granted by then. It rests for its own age in addition, so that
-// one which cannot be handled comes less and less often.
+// one which cannot be handled comes less and less often; while the broker is away it does not.
 const firstResend = 3000
 
 // maxPublished is how many events are taken at a time.
@@ -62,6 +62,15 @@ func (s *Storage) due(ctx context.Context) ([]event, error) {
 		}
 	}
 	return mine, nil
+}
+
+// hurry has an event published again soon, whose publication failed.
+func (s *Storage) hurry(ctx context.Context, e event) error {
+	_, err := s.plain.exec(ctx, `UPDATE shop_outbox SET due_at = $1 WHERE order_id = $2`, s.millis()+firstResend, e.OrderID)
+	if err != nil {
+		return fmt.Errorf("shop: putting back into the outbox: %w", err)
+	}
+	return nil
 }
 
 // grant writes the points and takes the event from the outbox, in the transaction that records the message as handled. Until that commits the event is

@@ -111,7 +111,9 @@ func (p *Points) publish(ctx context.Context) error {
 		if err == nil {
 			err = p.broker.Publish(ctx, consumer.Message{ID: e.OrderID, Body: body})
 		}
-		failed = append(failed, err)
+		if err != nil {
+			failed = append(failed, err, p.storage.hurry(context.WithoutCancel(ctx), e))
+		}
 	}
 	return errors.Join(failed...)
 }

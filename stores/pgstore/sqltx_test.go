@@ -73,7 +73,7 @@ func (l *lab) sqlIsOver(ctx context.Context, tx pgstore.DBTX, statement *sql.Stm
 			defer rows.Close()
 			return rows.Err()
 		},
-		"row":     func() error { return tx.QueryRowContext(ctx, `SELECT 1`).Scan(new(int)) },
+		"row": func() error { return tx.QueryRowContext(ctx, `SELECT 1`).Scan(new(int)) },
 		"prepare": func() error {
 			prepared, err := tx.PrepareContext(ctx, `SELECT 1`)
 			if err == nil {
@@ -81,7 +81,7 @@ func (l *lab) sqlIsOver(ctx context.Context, tx pgstore.DBTX, statement *sql.Stm
 			}
 			return err
 		},
-		"again":   func() error { _, err := pgstore.SQLTx(ctx); return err },
+		"again": func() error { _, err := pgstore.SQLTx(ctx); return err },
 	} {
 		if err := use(); !errors.Is(err, sql.ErrTxDone) {
 			l.Errorf("%s after the end: %v, want ErrTxDone", name, err)
