@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/templates"
@@ -18,6 +19,7 @@ type Guard struct {
 	origins *http.CrossOriginProtection
 	texts   *texts
 	assets  templates.Assets
+	longest atomic.Int64 // retention of any of its routes
 }
 
 // New returns an error that names the field of the Config that is out of range.
@@ -37,6 +39,9 @@ func New(c Config) (*Guard, error) {
 		return nil, err
 	}
 	g.texts = texts
+	if g.config.Labels, err = wholeLabels(c.Labels); err != nil {
+		return nil, err
+	}
 	g.engine, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Ledger: c.Ledger, Observe: g.observe})
 	return g, err
 }
@@ -53,11 +58,18 @@ func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.
 }
 
 // Key guards a route with a key that the request names. It panics where the options contradict each other or the Config.
+//
+// A caller without a subject is refused with subject_missing, unless the route is [Anonymous]. Without Config.Subject, the subject is the cookie
+// that [Guard.Forms] and the token service set, which no service or curl has. The refusal has no WWW-Authenticate, which RFC 9110 asks for with a
+// 401: how to log in is the application's to say, whose authentication stands in front.
 func (g *Guard) Key(businessType string, key KeyFunc, options ...Option) func(http.Handler) http.Handler {
 	if businessType == "" || key.read == nil {
 		panic("web: a key-guarded route needs a business type and a KeyFunc")
 	}
 	rt := g.route(businessType, options)
+	if rt.key.read != nil {
+		panic("web: route " + businessType + ": BusinessKey is for token-guarded routes; this one has its key already")
+	}
 	rt.key = key
 	return rt.check().middleware
 }
