@@ -70,7 +70,11 @@ type Ending struct {
 }
 
 // Resolver says what became of an earlier attempt whose claimer died or did not know: Succeeded with the result, Failed (nothing
-// happened: go on), or Cancelled. An error means that it cannot be said now; nothing is run then.
+// happened: go on), or Cancelled. An error means that it cannot be said now; nothing is run then, and the caller gets ErrUnavailable. So
+// does one whose resolver returns another state, the zero Ending included.
+//
+// c is the claim that asks. The attempt in question is c.Attempt-1, and c.OutboundKey() is what it sent to others. A Succeeded Ending is
+// replayed where its Result has Kept true; otherwise callers get ErrAlreadyDone (already_done over HTTP). Under Once the Result's Body is the value as JSON.
 type Resolver func(ctx context.Context, c Claim) (Ending, error)
 
 // Reply is the engine's answer to a call.

@@ -50,7 +50,7 @@ func (v *visit) freeEntrance(ctx context.Context) {
 	if v.entrance == nil {
 		return
 	}
-	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	bounded, cancel := context.WithTimeout(ctx, entranceLimit)
 	defer cancel()
 	err := v.store.Release(bounded, *v.entrance, Failed, "")
 	if err != nil && !errors.Is(err, ErrClaimLost) {

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
-// Defaults of the engine's settings, as the contract gives them.
+// Defaults of the engine's settings.
 const (
 	DefaultLease           = 15 * time.Second
 	DefaultWait            = 10 * time.Second
@@ -37,7 +38,8 @@ func WithFingerprint(payload []byte) OnceOption {
 	return func(c *Call) { c.Fingerprint = append([]byte{Format}, Digest(string(payload))...) }
 }
 
-// WithResolver is asked what became of an earlier attempt before there is another.
+// WithResolver is asked what became of an earlier attempt before there is another. The Body of what it says to have succeeded is the value as JSON,
+// with Kept true.
 func WithResolver(r Resolver) OnceOption { return func(c *Call) { c.Resolve = r } }
 
 // InOneTx commits the claim, what fn writes in the ledger's transaction, and the record together, or none of them. A crash or an error then leaves no evidence,
@@ -76,7 +78,17 @@ func Once[T any](ctx context.Context, ledger Ledger, key Key, fn func(context.Co
 	case failure != nil || !reply.Replayed:
 		return value, failure
 	}
-	return value, json.Unmarshal(reply.Result.Body, &value)
+	return kept[T](key, reply.Result.Body)
+}
+
+// kept is the value of an earlier call, whose T may have been another. The id is no error's to show.
+func kept[T any](key Key, body []byte) (T, error) {
+	var value T
+	if err := json.Unmarshal(body, &value); err != nil {
+		var none T
+		return none, fmt.Errorf("idem: the kept result of %q does not fit %s: %w", key.Type, reflect.TypeFor[T](), err)
+	}
+	return value, nil
 }
 
 // ended turns what fn returned into the ending of its claim. A value that JSON cannot hold could not be replayed: it is a failure.

@@ -3,6 +3,8 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,6 +85,20 @@ func TestOnceRefusesWhatCannotBeKept(t *testing.T) {
 	}
 }
 
+// The type was changed since, or a resolver answers in another form.
+func TestOnceSaysWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	ledger, key := memstore.New(memstore.Options{}), idem.K("refund", "R-1")
+	if _, err := idem.Once(t.Context(), ledger, key, func(context.Context) (string, error) { return "paid", nil }); err != nil {
+		t.Fatal(err)
+	}
+	got, err := idem.Once(t.Context(), ledger, key, func(context.Context) (refund, error) { return refund{No: "R-1"}, nil })
+	const says = `idem: the kept result of "refund" does not fit idem_test.refund: `
+	if err == nil || !strings.HasPrefix(err.Error(), says) || strings.Contains(err.Error(), "R-1") || got != (refund{}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestOnceOptions(t *testing.T) {
 	t.Parallel()
 	ledger, key := memstore.New(memstore.Options{}), idem.K("refund", "R-1")
@@ -123,6 +139,7 @@ func TestResolverIsAskedBeforeAnotherAttempt(t *testing.T) {
 		want    error
 		runs    int64
 		body    string
+		text    string // in the error
 		replays bool
 	}{
 		"it was done":       {says: succeed("as resolved").ending, body: "as resolved", replays: true},
@@ -130,7 +147,8 @@ func TestResolverIsAskedBeforeAnotherAttempt(t *testing.T) {
 		"it was cancelled":  {says: end(idem.Cancelled).ending, want: idem.ErrCancelled},
 		"nobody can say":    {err: unsure, want: idem.ErrUnavailable},
 		"it will not say":   {says: end(idem.Processing).ending, want: idem.ErrUnavailable},
-		"it says something": {says: idem.Ending{}, want: idem.ErrUnavailable},
+		"it says nothing":   {says: idem.Ending{}, want: idem.ErrUnavailable, text: `it returned the state ""; return succeeded, failed or cancelled`},
+		"it says something": {says: end("done").ending, want: idem.ErrUnavailable, text: `it returned the state "done"; return`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -150,6 +168,9 @@ func TestResolverIsAskedBeforeAnotherAttempt(t *testing.T) {
 				reply, err := r.Do(t.Context(), call, work.work)
 				if !errors.Is(err, c.want) || asked != 1 || work.runs.Load() != c.runs {
 					t.Fatalf("%v, asked %d times, %d runs", err, asked, work.runs.Load())
+				}
+				if text := fmt.Sprint(err); !strings.Contains(text, c.text) || strings.Contains(text, "%!") {
+					t.Errorf("it says %s", text)
 				}
 				if string(reply.Result.Body) != c.body || reply.Replayed != c.replays {
 					t.Fatalf("%+v", reply)

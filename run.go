@@ -11,6 +11,9 @@ import (
 // time may be over.
 const finishLimit = 10 * time.Second
 
+// rollbackLimit is shorter: a store undoes what it cannot roll back by closing the connection.
+const rollbackLimit = 5 * time.Second
+
 // run executes the work under a claim that this call won. From here on the caller's context cancels nothing.
 func (v *visit) run(ctx context.Context, claim Claim, work Work) (Reply, error) {
 	detached := context.WithoutCancel(ctx)
@@ -100,12 +103,12 @@ func (v *visit) complete(ctx context.Context, claim Claim, tx Tx, result Result)
 // undo ends a claim without success, the entrance too, before the answer: the corrected payload may follow at once.
 // lost: somebody else had the claim by then.
 func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) (lost bool) {
-	bounded, cancel := context.WithTimeout(ctx, finishLimit)
-	defer cancel()
 	var err error
 	if tx != nil {
-		err = tx.Rollback(bounded)
+		err = rollback(ctx, tx)
 	}
+	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	defer cancel()
 	switch {
 	case v.tx != nil: // the rollback took the claim with it
 	case v.ledger != nil:
@@ -116,9 +119,16 @@ func (v *visit) undo(ctx context.Context, claim Claim, tx Tx, ending Ending) (lo
 	if err != nil {
 		v.observe(ctx, Event{Kind: ReleaseFailed, Type: claim.Key.Type, Attempt: claim.Attempt, Err: err})
 	}
-	v.freeEntrance(bounded)
+	v.freeEntrance(ctx)
 	v.flights.wake(v.call.Key)
 	return errors.Is(err, ErrClaimLost)
+}
+
+// rollback has a time of its own: one that hangs must leave some to the release.
+func rollback(ctx context.Context, tx Tx) error {
+	bounded, cancel := context.WithTimeout(ctx, rollbackLimit)
+	defer cancel()
+	return tx.Rollback(bounded)
 }
 
 // undoUnknown: the work succeeded and its record did not. The payload stays bound, whoever comes next finds out.
@@ -134,7 +144,7 @@ func (v *visit) undoUnknown(ctx context.Context, claim Claim, cause error) {
 	default:
 		_ = v.store.Release(bounded, claim, Processing, reason)
 	}
-	v.freeEntrance(bounded)
+	v.freeEntrance(ctx)
 	v.flights.wake(v.call.Key)
 }
 
@@ -181,6 +191,8 @@ func (v *visit) resolve(ctx context.Context, claim Claim, holds holds) (Reply, b
 	case err == nil && ending.State == Cancelled:
 		v.undo(detached, claim, nil, ending)
 		return Reply{}, true, ErrCancelled
+	case err == nil:
+		err = fmt.Errorf("it returned the state %q; return succeeded, failed or cancelled", ending.State)
 	}
 	v.undo(detached, claim, nil, Ending{State: Processing, Reason: "the resolver could not say"})
 	return Reply{}, true, fmt.Errorf("%w: the resolver could not say what became of attempt %d: %w", ErrUnavailable, claim.Attempt-1, err)

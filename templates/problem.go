@@ -5,11 +5,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/a-h/templ"
 )
 
 // ProblemProps is a refusal as a person sees it. All texts are plain; they are escaped.
 type ProblemProps struct {
-	Lang       string    // BCP 47, of Title, Detail and Texts; empty: "en"
+	Lang       string    // BCP 47, of Title, Detail and Advice; empty: "en"
 	Title      string    // what happened, in a few words
 	Detail     string    // what happened, in a sentence or two; empty: none
 	Advice     []string  // what the person can do, a sentence each; nil: none
@@ -21,6 +23,7 @@ type ProblemProps struct {
 	FirstURL   string    // where its result is; empty: no link. Only http, https and relative URLs are linked
 	Resubmit   *Resubmit // what was typed, to be sent again; nil: nothing is offered
 	Texts      Texts     // the zero value: TextsFor(Lang)
+	TextsLang  string    // BCP 47, of Texts; empty: Lang
 	Assets     Assets    // what the full page links to
 	Nonce      string    // of the script tag; empty: templ.GetNonce
 }
@@ -114,6 +117,24 @@ func linkable(s string) bool {
 }
 
 func (p ProblemProps) lang() string { return firstOf(p.Lang, "en") }
+
+func (p ProblemProps) textsLang() string {
+	switch {
+	case p.TextsLang != "":
+		return p.TextsLang
+	case p.Texts == (Texts{}):
+		return LanguageOf(p.lang())
+	}
+	return p.lang()
+}
+
+// foreign marks what is in another language than the words around it.
+func (p ProblemProps) foreign() templ.Attributes {
+	if p.lang() == p.textsLang() {
+		return nil
+	}
+	return templ.Attributes{"lang": p.lang()}
+}
 
 func (p ProblemProps) texts() Texts {
 	if p.Texts == (Texts{}) {

@@ -29,6 +29,14 @@ func TextsFor(lang string) Texts {
 	return English()
 }
 
+// LanguageOf is the language of what TextsFor returns: the given one, or "en".
+func LanguageOf(lang string) string {
+	if TextsFor(lang) == English() && !strings.HasPrefix(strings.ToLower(lang), "en") {
+		return "en"
+	}
+	return lang
+}
+
 // English returns the texts in English.
 func English() Texts {
 	return Texts{
@@ -38,7 +46,7 @@ func English() Texts {
 		RetryAfter:   "Please wait %d s before you try again.",
 		Entries:      "What you entered",
 		Secret:       "For your safety this was not kept. Please type it again.",
-		File:         "Files cannot be kept. Please choose it again.",
+		File:         "A file cannot be kept. Please choose it again.",
 		Confirm:      "I entered this myself and want to submit it with the account that I use now.",
 		Again:        "Submit again",
 		AsNew:        "Submit as something new",

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/web"
@@ -108,25 +107,6 @@ func TestStoreAway(t *testing.T) {
 		f.handler.ran(t, 0)
 		f.store.setAway(false)
 		executed(t, f.do(guarded, f.order(token)), 201)
-	})
-	t.Run("slow", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T) {
-			f := newFixture(t)
-			for _, faults := range []*faults{f.store.faults, f.ledger.faults} {
-				for _, method := range []string{"Spend", "Claim", "Lookup", "Restore", "Tx.Complete", "Extend", "Release", "Issue"} {
-					faults.onBefore(method, func(context.Context) error { pass(700 * time.Millisecond); return nil })
-				}
-			}
-			token := f.token("order.create").Token
-			guarded := f.guard.Token("order.create")(f.handler)
-			for _, rec := range racers(8, func(int) *httptest.ResponseRecorder { return f.do(guarded, f.order(token)) }) {
-				if rec.Code != 201 {
-					t.Errorf("answered %d %s", rec.Code, rec.Body)
-				}
-			}
-			f.handler.ran(t, 1)
-		})
 	})
 }
 

@@ -34,23 +34,26 @@ type Config struct {
 	// ErrorPage puts the content of a refusal, HTML, into the application's own layout. Nil: a plain page of the kit's own.
 	ErrorPage func(r *http.Request, p Problem, content templ.Component) templ.Component
 	// Messages adds languages, or changes what the kit says in one: by language tag, such as "de" or "zh-Hant", then by code.
-	// Languages without a text for a code fall back to English.
+	// Languages without a text for a code fall back to English. A text has both title and detail.
 	Messages map[string]Messages
-	// Labels are the words around a refusal on a page, by the same tags. Languages without them have the English ones.
+	// Labels are the words around a refusal on a page, by the same tags. Languages without them, and each field that is empty, have the English ones.
+	// RetryAfter has exactly one %d, for the seconds.
 	Labels map[string]templates.Texts
 
 	// Prefix is where Routes is mounted, as a problem's type, the components and the browser client name it. Default "/idem".
 	Prefix string
 	// TLS says that browsers see HTTPS although this process does not: TLS ends in front of it.
 	TLS bool
-	// Origins may use guarded routes and the token service from other origins' pages, such as "https://shop.example". Default: none.
+	// Origins may use guarded routes and the token service from other origins' pages, such as "https://shop.example". Default: none. The preflight of a
+	// guarded route is for the application's own CORS middleware: it must allow the headers Idempotent-Token and RequestIDHeader. To another
+	// site browsers send no subject cookie, which is SameSite=Lax: there callers need a Subject.
 	Origins []string
-	// RequestIDHeader carries the request id in requests and answers. Default "Idempotent-Request-Id".
+	// RequestIDHeader carries the request id in requests and answers: a header's name. Default "Idempotent-Request-Id".
 	RequestIDHeader string
 
 	// Lease is how long a claim stands without renewal; it is renewed every third while work goes on. Default 15 s, at least 1 ms.
 	Lease time.Duration
-	// Wait is how long a duplicate waits for the first. Default 10 s; negative: not at all.
+	// Wait is how long a duplicate waits for the first. Default 10 s; negative: not at all, as the option Wait(0) of a route.
 	Wait time.Duration
 	// Limit is how long a handler's context lives. Default 30 s.
 	Limit time.Duration
@@ -85,7 +88,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Defaults of Config, as the contract gives them.
+// Defaults of Config.
 const (
 	DefaultPrefix          = "/idem"
 	DefaultRequestIDHeader = "Idempotent-Request-Id"
@@ -131,6 +134,8 @@ func (c Config) validate() error {
 		return errors.New("web: Compensations need a Ledger")
 	case slices.ContainsFunc(c.ServiceKeys, func(key string) bool { return key == "" || !visible(key) }):
 		return errors.New("web: ServiceKeys must be visible ASCII without blanks, and not empty") // which one is not said: logs are no place for it
+	case !isToken(c.RequestIDHeader):
+		return fmt.Errorf("web: RequestIDHeader %q is not the name of a header", c.RequestIDHeader)
 	case c.Prefix[0] != '/' || (len(c.Prefix) > 1 && c.Prefix[len(c.Prefix)-1] == '/'):
 		return fmt.Errorf("web: Prefix %q must begin with a slash and not end with one", c.Prefix)
 	}

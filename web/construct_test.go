@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -216,13 +217,15 @@ func TestObserve(t *testing.T) {
 	guarded := f.guard.Token("order.create")(f.handler)
 	executed(t, f.do(guarded, f.order(token)), 201)
 	f.do(guarded, f.order(token))
+	f.settle()
 	f.store.setAway(true)
 	f.do(guarded, f.order(token))
 	want := "answered order.create 1 false, answered order.create 0 true, entrance_failed order.create 0 false, answered order.create 0 true"
 	f.settle()
 	mu.Lock()
 	defer mu.Unlock()
-	if got := strings.Join(seen, ", "); !strings.HasPrefix(got, want) {
+	// The repair behind the answer fails, too, before or after it.
+	if got := strings.Join(slices.Compact(seen), ", "); !strings.HasPrefix(got, want) {
 		t.Errorf("saw %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/templates"
@@ -22,6 +23,7 @@ type Guard struct {
 	assets      templates.Assets
 	serviceKeys [][sha256.Size]byte
 	upkeep      upkeep
+	longest     atomic.Int64 // retention of any of its routes
 }
 
 // New returns an error that names the field of the Config that is out of range.
@@ -41,6 +43,9 @@ func New(c Config) (*Guard, error) {
 		return nil, err
 	}
 	g.texts = texts
+	if g.config.Labels, err = wholeLabels(c.Labels); err != nil {
+		return nil, err
+	}
 	for _, key := range c.ServiceKeys {
 		g.serviceKeys = append(g.serviceKeys, sha256.Sum256([]byte(key)))
 	}
@@ -65,6 +70,10 @@ func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.
 }
 
 // Key guards a route with a key that the request names. It panics where the options contradict each other or the Config.
+//
+// A caller without a subject is refused with subject_missing, unless the route is [Anonymous]. Without Config.Subject, the subject is the cookie
+// that [Guard.Forms] and the token service set, which no service or curl has. The refusal has no WWW-Authenticate, which RFC 9110 asks for with a
+// 401: how to log in is the application's to say, whose authentication stands in front.
 func (g *Guard) Key(businessType string, key KeyFunc, options ...Option) func(http.Handler) http.Handler {
 	rt := g.keyed(businessType, key, options)
 	return rt.check().known().middleware((*submission).once)
@@ -76,6 +85,9 @@ func (g *Guard) keyed(name string, key KeyFunc, options []Option) *route {
 		panic("web: a route guarded by a key needs a name, its business type, and a KeyFunc")
 	}
 	rt := g.route(name, options)
+	if rt.key.read != nil {
+		panic("web: route " + name + ": BusinessKey is for token-guarded routes; this one has its key already")
+	}
 	rt.key = key
 	return rt
 }

@@ -35,11 +35,13 @@ func (s *submission) refuse(f *refusal) {
 
 func (g *Guard) props(p Problem) templates.ProblemProps {
 	labels, ok := g.config.Labels[p.Language]
+	spoken := p.Language
 	if !ok {
-		labels = templates.TextsFor(p.Language)
+		labels, spoken = templates.TextsFor(p.Language), templates.LanguageOf(p.Language)
 	}
 	return templates.ProblemProps{
-		Lang: p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
+		TextsLang: spoken,
+		Lang:      p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
 		RetryAfter: p.RetryAfter, Texts: labels, Assets: g.assets,
 	}
 }

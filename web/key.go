@@ -21,13 +21,18 @@ type KeyFunc struct {
 
 // JSONKey reads one or more scalars from a JSON body, by name or by dotted path. A string "1" and a number 1 are different keys, 1 and 1.0 are one;
 // objects, arrays, null, and a member that stands there twice (in whatever case: decoders differ in which one they take) are key_invalid.
+// It panics without a path, as do FormKey and PathKey without a name.
 func JSONKey(paths ...string) KeyFunc {
+	named("JSONKey", paths)
 	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
 		body, failure := in.bytes()
 		if failure != nil {
 			return nil, failure
 		}
 		if !utf8.Valid(body) || !json.Valid(body) { // decoders make one key of different broken bytes; Valid also bounds the depth, as gjson does not
+			if len(body) == 0 {
+				return nil, refuse(KeyInvalid).with("the body is empty")
+			}
 			return nil, refuse(KeyInvalid).with("the body is not one JSON value")
 		}
 		return each(paths, func(path string) (string, *refusal) { return jsonPart(gjson.ParseBytes(body), path) })
@@ -117,6 +122,7 @@ func plain(s, path string) (string, *refusal) {
 
 // FormKey reads one or more fields of a form body.
 func FormKey(names ...string) KeyFunc {
+	named("FormKey", names)
 	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
 		fields, failure := in.fields()
 		if failure != nil {
@@ -130,6 +136,7 @@ func FormKey(names ...string) KeyFunc {
 
 // PathKey reads one or more parameters of the route's pattern, as net/http's and chi's routers set them.
 func PathKey(names ...string) KeyFunc {
+	named("PathKey", names)
 	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
 		return each(names, func(name string) (string, *refusal) {
 			return single([]string{in.r.PathValue(name)}, "the path parameter "+quote(name))
@@ -152,7 +159,11 @@ func KeyFrom(read func(*http.Request) (string, error)) KeyFunc {
 
 // HeaderKey reads a client-chosen key from a header, such as Idempotency-Key: 1 to 255 visible ASCII characters, as a quoted string
 // or bare; parameters are ignored. The key is the caller's own: equal keys of two subjects are two operations.
+// It panics where the name is none of a header.
 func HeaderKey(name string) KeyFunc {
+	if !isToken(name) {
+		panic("web: HeaderKey: " + quote(name) + " is not the name of a header")
+	}
 	return KeyFunc{scoped: true, read: func(in *submission) ([]string, *refusal) {
 		lines := in.r.Header.Values(name)
 		if len(lines) > 1 {

@@ -52,7 +52,8 @@ func (g *Guard) route(businessType string, options []Option) *route {
 	return rt
 }
 
-// Wait sets how long a duplicate waits for the first; 0: not at all.
+// Wait sets how long a duplicate waits for the first; 0: not at all. A negative one panics: in the Config, where 0 is the default, it is that which
+// says "not at all".
 func Wait(d time.Duration) Option { return func(rt *route) { rt.wait = d } }
 
 // Lease sets how long a claim stands without renewal.
@@ -94,14 +95,30 @@ func Anonymous() Option { return func(rt *route) { rt.anonymous = true } }
 // ReplayCookies also records and replays Set-Cookie lines. By default a duplicate gets none: a session cookie is not for whoever asks later.
 func ReplayCookies() Option { return func(rt *route) { rt.cookies = true } }
 
-// Resolver is asked what became of an earlier attempt before there is another.
-func Resolver(ask idem.Resolver) Option { return func(rt *route) { rt.resolver = ask } }
+// Resolver is asked what became of an earlier attempt before there is another. Nil panics.
+func Resolver(ask idem.Resolver) Option {
+	if ask == nil {
+		panic("web: Resolver needs a function")
+	}
+	return func(rt *route) { rt.resolver = ask }
+}
 
 // BusinessKey gives a token-guarded route a business key of its own: the operation happens once for the key, whatever token it comes with.
-func BusinessKey(key KeyFunc) Option { return func(rt *route) { rt.key = key } }
+// The zero KeyFunc panics, and so does a route of Guard.Key, which has its key already.
+func BusinessKey(key KeyFunc) Option {
+	if key.read == nil {
+		panic("web: BusinessKey needs a KeyFunc")
+	}
+	return func(rt *route) { rt.key = key }
+}
 
-// Say replaces what the route tells people with a code, in every language.
-func Say(code string, m Message) Option { return func(rt *route) { rt.own[code] = m } }
+// Say replaces what the route tells people with a code, in every language. A code that does not exist panics.
+func Say(code string, m Message) Option {
+	if statusOf(code) == 0 {
+		panic("web: Say: there is no code " + code)
+	}
+	return func(rt *route) { rt.own[code] = m }
+}
 
 // Ignore leaves form fields and query parameters out of the fingerprint.
 func Ignore(names ...string) Option { return func(rt *route) { add(rt.ignored, names) } }
@@ -133,6 +150,7 @@ func (rt *route) check() *route {
 	if rt.drop {
 		rt.wait = 0
 	}
+	rt.outlive(rt.retention)
 	return rt
 }
 

@@ -25,7 +25,7 @@ func (g *Guard) problem(r *http.Request, f *refusal, own Messages, requestID str
 	lang := g.texts.language(r)
 	message, ok := own[f.code]
 	if !ok {
-		message = g.texts.say(lang, f.code)
+		message, lang = g.texts.say(lang, f.code)
 	}
 	p := Problem{
 		Type: strings.TrimSuffix(g.config.Prefix, "/") + "/problems/" + f.code, Title: message.Title, Status: statusOf(f.code), Detail: message.Detail,

@@ -98,8 +98,23 @@ func (g *Guard) introduce(w http.ResponseWriter, r *http.Request) caller {
 	value := base64.RawURLEncoding.EncodeToString(random)
 	http.SetCookie(w, &http.Cookie{
 		Name: g.cookieName(r), Value: value, Path: "/", HttpOnly: true, Secure: g.secure(r), SameSite: http.SameSiteLaxMode,
-		MaxAge: int((g.config.Retention + time.Second - 1) / time.Second),
+		MaxAge: int((g.remembered() + time.Second - 1) / time.Second),
 	})
 	c.subject = g.browserDigest(c.tenant, value)
 	return c
+}
+
+// outlive has the cookie live as long as a route keeps what was done under it.
+func (g *Guard) outlive(retention time.Duration) {
+	for {
+		longest := g.longest.Load()
+		if int64(retention) <= longest || g.longest.CompareAndSwap(longest, int64(retention)) {
+			return
+		}
+	}
+}
+
+// remembered is how long a browser must be known again.
+func (g *Guard) remembered() time.Duration {
+	return max(g.config.Retention, time.Duration(g.longest.Load()))
 }

@@ -250,3 +250,16 @@ func TestCookie(t *testing.T) {
 		})
 	}
 }
+
+// The cookie lives as long as the route that remembers longest.
+func TestCookieOutlivesTheLongestRetention(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.guard.Token("a", web.Retention(800*time.Hour))
+	f.guard.Key("b", web.HeaderKey("Idempotency-Key"), web.Retention(900*time.Hour))
+	f.guard.Token("c", web.Retention(time.Hour))
+	rec := f.do(f.routes, httptest.NewRequest(http.MethodPost, "/idem/token", nil))
+	if cookies := rec.Result().Cookies(); len(cookies) != 1 || cookies[0].MaxAge != 900*3600 {
+		t.Errorf("cookies %v", cookies)
+	}
+}

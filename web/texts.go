@@ -41,6 +41,9 @@ func newTexts(added map[string]Messages) (*texts, error) {
 			if _, known := by["en"][code]; !known {
 				return nil, fmt.Errorf("web: Messages[%q]: there is no code %q", name, code)
 			}
+			if message.Title == "" || message.Detail == "" {
+				return nil, fmt.Errorf("web: Messages[%q][%q] needs a title and a detail", name, code)
+			}
 			by[name][code] = message
 		}
 	}
@@ -67,10 +70,10 @@ func (t *texts) language(r *http.Request) string {
 	return t.names[index]
 }
 
-// say returns the text of a code in a language, in English where that has none.
-func (t *texts) say(lang, code string) Message {
+// say returns the text of a code in a language, in English where that has none, and which of them it is.
+func (t *texts) say(lang, code string) (Message, string) {
 	if message, ok := t.by[lang][code]; ok {
-		return message
+		return message, lang
 	}
-	return t.by["en"][code]
+	return t.by["en"][code], "en"
 }

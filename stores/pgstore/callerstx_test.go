@@ -75,7 +75,8 @@ func TestCallersTransactionStaysUsable(t *testing.T) {
 		},
 		"another transaction holds the key": {
 			before: func(l *lab) {
-				l.begun(idem.Request{Key: payment("1"), Owner: "x", Lease: time.Hour, Retention: time.Hour})
+				_, tx := l.begun(idem.Request{Key: payment("1"), Owner: "x", Lease: time.Hour, Retention: time.Hour})
+				l.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 			},
 			call: func(l *lab, tx pgx.Tx) error { return once(l, tx, "1") }, want: idem.ErrInProgress,
 		},

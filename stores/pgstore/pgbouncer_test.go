@@ -80,11 +80,17 @@ func awaitBouncer(t *testing.T, addr string, process *testkit.Process) {
 	})
 }
 
-// A session's lock, a LISTEN or a prepared statement would be another client's the next moment.
+// A session's lock, a LISTEN or a prepared statement would be another client's the next moment. These are the query modes that pgx names for such a
+// pooler: the others keep statements, or what they learnt of them, with a session.
 func TestContractBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	addr := bouncer(t, testkit.Postgres(t).Addr)
-	storetest.Run(t, backend(t, addr, mode(pgx.QueryExecModeExec)))
+	for name, m := range map[string]pgx.QueryExecMode{"exec": pgx.QueryExecModeExec, "simple protocol": pgx.QueryExecModeSimpleProtocol} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Run(t, backend(t, addr, mode(m)))
+		})
+	}
 }
 
 func TestMigrateBehindPgBouncer(t *testing.T) {
