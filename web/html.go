@@ -41,7 +41,7 @@ func (g *Guard) props(p Problem) templates.ProblemProps {
 	}
 	return templates.ProblemProps{
 		TextsLang: spoken,
-		Lang: p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
+		Lang:      p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
 		RetryAfter: p.RetryAfter, Texts: labels, Assets: g.assets,
 	}
 }

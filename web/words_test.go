@@ -95,7 +95,9 @@ func TestOptionsThatPanic(t *testing.T) {
 	}
 }
 
-func never(context.Context, idem.Claim) (idem.Ending, error) { return idem.Ending{State: idem.Failed}, nil }
+func never(context.Context, idem.Claim) (idem.Ending, error) {
+	return idem.Ending{State: idem.Failed}, nil
+}
 
 // A page in two languages says which part is in which, for whoever reads it aloud.
 func TestPageOfTwoLanguages(t *testing.T) {
