@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -23,15 +24,31 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		os.Exit(explain(os.Args[1:], os.Stdout, os.Stderr))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server.LogRedis(logger)
+	server.WarnUnknown(ctx, os.Environ(), logger)
 	if err := run(ctx, nil, logger); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		stop()
 		os.Exit(1)
 	}
+}
+
+// explain answers arguments, of which there are none: a setting that stands there would otherwise go unnoticed.
+func explain(arguments []string, out, complaints io.Writer) (code int) {
+	switch arguments[0] {
+	case "-h", "-help", "--help":
+	default:
+		_, _ = fmt.Fprintf(complaints, "demo: %q is one word too many\n", arguments[0])
+		out, code = complaints, 2
+	}
+	_, _ = io.WriteString(out, "usage: demo\n\nA shop in which submitting twice is harmless. Settings, by environment variable:\n\n"+server.Describe())
+	return code
 }
 
 // run serves until the context ends. environ are the settings; nil: the process's own.

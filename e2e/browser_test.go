@@ -114,7 +114,8 @@ func (p *person) holds(name, want string) {
 	testkit.Check(p.Browser, fmt.Sprintf(`document.querySelector('[name=%q]').value`, name), want)
 }
 
-const receipt = `document.querySelector('.receipt .total b')?.textContent`
+// receipt of the only order of an item.
+const receipt = `document.querySelector('.receipt .total')?.textContent.endsWith("by everybody: 1.") === true`
 
 // posts counts the submissions that have reached the shop.
 func (p *person) posts(path string) int {
@@ -142,7 +143,7 @@ func TestFormDoubleClicked(t *testing.T) {
 		p.enter("item", item)
 		p.enter("note", "with a lid\nand a spout")
 		p.twice("button.primary")
-		p.until(receipt + ` === "once"`)
+		p.until(receipt)
 		p.wantOrders(item, 1)
 		// The client holds the second click back; without it the server does.
 		sent := map[bool]int{true: 1, false: 2}[p.scripts]
@@ -161,7 +162,7 @@ func TestBackAndChanged(t *testing.T) {
 		p.enter("item", item)
 		p.enter("note", "the first")
 		p.Click("button.primary")
-		p.until(receipt + ` === "once"`)
+		p.until(receipt)
 
 		p.back()
 		p.until(`document.getElementById("item") !== null`)
@@ -180,7 +181,7 @@ func TestBackAndChanged(t *testing.T) {
 		testkit.Check(p.Browser, `document.querySelector(".idem-first a").pathname.startsWith("/orders/")`, true)
 
 		p.Click(".idem-problem button[type=submit]")
-		p.until(receipt + ` === "once"`)
+		p.until(receipt)
 		p.wantOrders(item, 1)
 		p.wantOrders(other, 1)
 	})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 )
 
 // Authorize returns a copy of the request with a fresh token for the action in its header, as the browser client sends it. The token is bound to the
@@ -36,6 +37,9 @@ func (g *Guard) AuthorizeForm(r *http.Request, action string) *http.Request {
 	}
 	authorized := g.copy(r)
 	fields := g.body(authorized)
+	if len(fields) > 0 && strings.ContainsRune("{[<-", rune(fields[0])) { // JSON, XML, or a multipart boundary
+		g.t.Fatalf("idemtest: AuthorizeForm: the body is no urlencoded form: it begins with %q; Authorize puts the token into the header", fields[0])
+	}
 	text := "idempotent_token=" + url.QueryEscape(g.token(authorized, action, ""))
 	if len(fields) > 0 {
 		text += "&" + string(fields)
@@ -45,8 +49,12 @@ func (g *Guard) AuthorizeForm(r *http.Request, action string) *http.Request {
 	return authorized
 }
 
-// Again returns the request as it was sent, body and all: a duplicate. The request must come from this package.
+// Again returns the request as it was sent, body and all: a duplicate. The request must come from this package; another one, whose body was
+// read and cannot be had again, panics.
 func Again(r *http.Request) *http.Request {
+	if r.GetBody == nil && r.Body != nil && r.Body != http.NoBody {
+		panic("idemtest: Again: the body of this request cannot be sent again; give it a request that Authorize, AuthorizeAgain or AuthorizeForm returned")
+	}
 	again := r.Clone(r.Context())
 	again.Form, again.PostForm, again.MultipartForm = nil, nil, nil
 	if r.GetBody != nil {

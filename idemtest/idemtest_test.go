@@ -119,6 +119,7 @@ func TestClockAndForgetting(t *testing.T) {
 		guarded := g.Token("order.create")(&counter{})
 		r := g.Authorize(order(), "order.create")
 		answered(t, send(guarded, r), 201, "")
+		g.Settle()
 		g.Advance(25 * time.Hour)
 		answered(t, send(guarded, idemtest.Again(r)), 409, "already_done")
 	})
@@ -164,6 +165,9 @@ func TestMistakesFailTheTest(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			idemtest.New(f).AuthorizeForm(r, "a")
 		},
+		"JSON without its type": func(f *failing) {
+			idemtest.New(f).AuthorizeForm(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"item":"tea"}`)), "a")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,4 +180,17 @@ func TestMistakesFailTheTest(t *testing.T) {
 			mistake(f)
 		})
 	}
+}
+
+func TestAgainOfAForeignRequest(t *testing.T) {
+	t.Parallel()
+	if r := idemtest.Again(httptest.NewRequest(http.MethodPost, "/", nil)); r.Body == nil {
+		t.Error("a request without a body has lost it")
+	}
+	defer func() {
+		if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "idemtest: Again: ") {
+			t.Errorf("panicked with %q", text)
+		}
+	}()
+	idemtest.Again(order())
 }

@@ -53,7 +53,8 @@ func allowed(variable string) string {
 		return "empty (a store in this process), redis://[user:password@]host:port/db, rediss:// likewise, several comma-separated addresses " +
 			"(a cluster), or redis+sentinel://[user:password@]host:port,host:port/master/db; blanks, commas and slashes in a password are percent-encoded"
 	case "IDEM_DATABASE_URL":
-		return "empty (the SQLite file " + defaultSQLite + "), sqlite:PATH, or postgres://user:password@host:port/database"
+		return "empty (the SQLite file " + defaultSQLite + "), sqlite:PATH, or postgres://user:password@host:port/database; " +
+			"what is no letter or digit in a password is percent-encoded"
 	case "IDEM_KEYS":
 		return "kid:base64 (HS256, 32 bytes or more), kid:ed25519:SEED or kid:ed25519-pub:KEY, several parted by commas; the first signs"
 	case "IDEM_PUBLIC_URL":
@@ -101,11 +102,17 @@ func (c Config) check(unparsed []*SettingError) []*SettingError {
 	not("IDEM_REDIS_URL", err)
 	_, err = parseDatabase(c.DatabaseURL.Reveal())
 	not("IDEM_DATABASE_URL", err)
-	not("IDEM_KEYS", c.checkKeys())
+	if err := c.checkKeys(); err != nil {
+		say("IDEM_KEYS", keysProblem(err))
+	}
 	for _, s := range c.spans() {
 		if s.value < s.least || s.value > s.most {
 			not(s.variable, errRange)
 		}
+	}
+	// Its default gives way where only the retention was set.
+	if c.ResultRetention > c.Retention && c.ResultRetention != idem.DefaultResultRetention && !bad("IDEM_RETENTION") {
+		say("IDEM_RESULT_RETENTION", fmt.Sprintf("is above the retention; it may be %s (IDEM_RETENTION) or less", short(c.Retention)))
 	}
 	not("IDEM_PUBLIC_URL", checkPublicURL(c.PublicURL))
 	not("IDEM_SERVICE_KEY", checkText(c.ServiceKey.Reveal(), '!', '~'))
@@ -157,6 +164,15 @@ func checkText(text string, least, most rune) error {
 	return nil
 }
 
+// keysProblem does not say twice what they may be.
+func keysProblem(err error) string {
+	text := err.Error()
+	if !strings.Contains(text, "kid:base64") {
+		text += "; it may be " + allowed("IDEM_KEYS")
+	}
+	return text + "; `go run ./cmd/idem keys` makes one"
+}
+
 func (c Config) checkKeys() error {
 	if c.Keys == "" {
 		return nil
@@ -188,6 +204,5 @@ func (c Config) checkShared() string {
 	if c.Keys != "" || (c.RedisURL == "" && database.sqlite != "") {
 		return ""
 	}
-	return "is empty, and must not be with a shared Redis or Postgres: every process needs the same keys; it may be " + allowed("IDEM_KEYS") +
-		"; `idem keys` makes one"
+	return "is empty, and must not be with a shared Redis or Postgres: every process needs the same keys; `go run ./cmd/idem keys` makes one"
 }

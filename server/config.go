@@ -1,9 +1,13 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -128,4 +132,34 @@ func Variables() []Variable {
 		all = append(all, Variable{name, field.Tag.Get("envDefault"), allowed(name)})
 	}
 	return all
+}
+
+// Describe is a line for each of the variables that are named, for a program's help; for all where none is.
+func Describe(names ...string) string {
+	var text strings.Builder
+	for _, v := range Variables() {
+		if len(names) > 0 && !slices.Contains(names, v.Name) {
+			continue
+		}
+		text.WriteString("  " + v.Name + ": " + v.Allowed)
+		if v.Default != "" {
+			text.WriteString(" (default " + v.Default + ")")
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
+
+// WarnUnknown logs the names of variables of environ ("NAME=value") that begin with IDEM_ and are no settings: somebody meant one. Values are not shown.
+func WarnUnknown(ctx context.Context, environ []string, logger *slog.Logger) {
+	known := map[string]bool{}
+	for _, v := range Variables() {
+		known[v.Name] = true
+	}
+	for _, line := range environ {
+		name, _, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, "IDEM_") && !known[name] {
+			logger.WarnContext(ctx, "idem: there is no such setting", "variable", name)
+		}
+	}
 }

@@ -163,6 +163,7 @@ func TestLoadRefuses(t *testing.T) {
 		"retention, zero":        {"IDEM_RETENTION", "0", mayRetain},
 		"retention, too long":    {"IDEM_RETENTION", "90000h", mayRetain},
 		"retention below life":   {"IDEM_RETENTION", "29m59s", "IDEM_RETENTION is below the life of a token; it may be 30m (IDEM_TOKEN_TTL) or more"},
+		"result beyond its key":  {"IDEM_RESULT_RETENTION", "721h", "IDEM_RESULT_RETENTION is above the retention; it may be 720h (IDEM_RETENTION) or less"},
 		"result retention, zero": {"IDEM_RESULT_RETENTION", "0", "IDEM_RESULT_RETENTION is out of range; it may be 1ms to 87600h, such as 24h"},
 		"public URL, no scheme":  {"IDEM_PUBLIC_URL", "shop.example", "IDEM_PUBLIC_URL is not the URL of a web server; it may be empty, or http:// or https://"},
 		"public URL, a path":     {"IDEM_PUBLIC_URL", "https://shop.example/app", "IDEM_PUBLIC_URL says more than scheme, host and port"},
@@ -265,5 +266,30 @@ func TestVariables(t *testing.T) {
 		"IDEM_RESULT_RETENTION=24h IDEM_PUBLIC_URL= IDEM_TOKEN_RATE=600/1m IDEM_SERVICE_KEY= IDEM_OPS_PASSWORD="
 	if got := strings.Join(named, " "); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestWarnUnknown(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	server.WarnUnknown(t.Context(), []string{"IDEM_KEY=" + mark, "IDEM_LEASE=1s", "HOME=" + mark, "IDEM_="}, slog.New(slog.NewTextHandler(&log, nil)))
+	text := log.String()
+	for _, variable := range []string{"variable=IDEM_KEY\n", "variable=IDEM_\n"} {
+		if !strings.Contains(text, variable) {
+			t.Errorf("no %q in %s", variable, text)
+		}
+	}
+	if strings.Contains(text, mark) || strings.Count(text, "\n") != 2 {
+		t.Errorf("it says %s", text)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	if got := strings.Count(server.Describe(), "\n"); got != len(server.Variables()) {
+		t.Errorf("%d lines of %d variables", got, len(server.Variables()))
+	}
+	if got := server.Describe("IDEM_LEASE"); got != "  IDEM_LEASE: 1ms to 1h, such as 15s (default 15s)\n" {
+		t.Errorf("%q", got)
 	}
 }

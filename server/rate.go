@@ -39,7 +39,7 @@ const (
 
 // UnmarshalText reads "600/1m", "600/m" or "off": 1 to 100,000,000 tokens in 1 s to 24 h.
 func (r *Rate) UnmarshalText(text []byte) error {
-	if string(text) == rateOff {
+	if strings.EqualFold(string(text), rateOff) {
 		*r = Rate{}
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -36,7 +37,10 @@ func Serve(ctx context.Context, c Config, handler http.Handler, guard *web.Guard
 	default:
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("IDEM_ADDR: cannot listen: %w; end what listens there, or choose another address", err)
+	case err != nil:
 		return fmt.Errorf("IDEM_ADDR: cannot listen: %w", err)
 	}
 	server := &http.Server{

@@ -29,7 +29,7 @@ func ParseKeys(setting string) ([]Key, error) {
 	for i, entry := range strings.Split(setting, ",") {
 		key, err := parseKey(strings.TrimSpace(entry))
 		if err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
+			return nil, fmt.Errorf("tokens: key %d: %w", i+1, err)
 		}
 		ring = append(ring, key)
 	}

@@ -29,6 +29,7 @@ func main() {
 	}()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	server.LogRedis(logger)
+	server.WarnUnknown(ctx, os.Environ(), logger)
 	p := program{out: os.Stdout, err: os.Stderr, logger: logger, getenv: os.Getenv}
 	os.Exit(p.run(ctx, os.Args[1:]))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
@@ -15,7 +14,7 @@ import (
 
 // serve is the standalone server. It has no routes to guard: applications that are not written in Go ask it for tokens.
 func (p program) serve(ctx context.Context, arguments []string) (err error) {
-	_, err = p.flags("serve", "serve\n\nSettings, by environment variable:\n\n"+settings(), arguments, 0, func(*flag.FlagSet) {})
+	_, err = p.flags("serve", "serve\n\nSettings, by environment variable:\n\n"+server.Describe(), arguments, 0, func(*flag.FlagSet) {})
 	if err != nil {
 		return err
 	}
@@ -55,22 +54,22 @@ func (p program) environ() map[string]string {
 	return ours
 }
 
-func settings() string {
-	var text string
-	for _, v := range server.Variables() {
-		text += fmt.Sprintf("  %s: %s", v.Name, v.Allowed)
-		if v.Default != "" {
-			text += fmt.Sprintf(" (default %s)", v.Default)
-		}
-		text += "\n"
-	}
-	return text
-}
+// errNoDatabase: whoever forgot the variable would otherwise see success, and a SQLite file that nobody asked for.
+var errNoDatabase = errors.New("IDEM_DATABASE_URL is empty, and idem migrate needs it: sqlite:PATH, or postgres://user:password@host:port/database")
 
 // migrate needs no other setting than the database.
 func (p program) migrate(ctx context.Context, arguments []string) error {
-	if _, err := p.flags("migrate", "migrate", arguments, 0, func(*flag.FlagSet) {}); err != nil {
+	const variable = "IDEM_DATABASE_URL"
+	if _, err := p.flags("migrate", "migrate\n\nIts setting, by environment variable:\n\n"+server.Describe(variable), arguments, 0, func(*flag.FlagSet) {}); err != nil {
 		return err
 	}
-	return server.Migrate(ctx, server.Secret(p.getenv("IDEM_DATABASE_URL")), p.logger)
+	url := server.Secret(p.getenv(variable))
+	if url == "" {
+		return errNoDatabase
+	}
+	if err := server.Migrate(ctx, url, p.logger); err != nil {
+		return err
+	}
+	p.logger.InfoContext(ctx, "idem: the ledger's table is up to date")
+	return nil
 }

@@ -44,7 +44,7 @@ func formPage(s site, f orderForm) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"narrow\"><h1>Order something</h1><p class=\"lead\">Click twice, go back, reload, lose the connection: it is ordered once.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"narrow\"><h1>Order something</h1><p class=\"lead\">Click twice, reload the receipt, lose the connection: it is ordered once. Opening this page anew is a new order.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

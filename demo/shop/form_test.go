@@ -89,7 +89,7 @@ func TestForm(t *testing.T) {
 		if got := find(s.T, receipt, "dd", "class", "prose").text; got != "two lines\n<b>of text</b>" && got != "two lines\r\n<b>of text</b>" {
 			s.Errorf("note %q", got)
 		}
-		if got := find(s.T, receipt, "p", "class", "total").text; got != "This item was ordered once." {
+		if got := find(s.T, receipt, "p", "class", "total plain").text; got != "Orders of “"+wanted+"” so far, by everybody: 1." {
 			s.Errorf("receipt says %q", got)
 		}
 		s.wantOrders(wanted, 1)

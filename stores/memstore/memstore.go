@@ -23,7 +23,8 @@ type Options struct {
 	Now func() time.Time
 
 	// Forgetful makes Extend and Complete write a vanished record again, as the contract asks of a store that may forget.
-	// False: a vanished record is a lost claim, as in a ledger.
+	// False: a vanished record is a lost claim, as in a ledger. For Config.Store of package web beside a ledger choose true, for Config.Ledger false;
+	// as a Store alone, which then decides, false.
 	Forgetful bool
 
 	// Name is what the store calls itself as a ledger. Empty: "memory".

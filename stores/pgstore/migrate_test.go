@@ -194,8 +194,12 @@ func TestHostileNamesAreRefused(t *testing.T) {
 func TestPingMissesTheTable(t *testing.T) {
 	t.Parallel()
 	l := emptyLab(t)
-	if err := open(t, l.pool).Ping(t.Context()); err == nil {
-		t.Error("Ping of a database without the table says nothing")
+	store := open(t, l.pool)
+	_, claim := store.Claim(t.Context(), request("order-1"))
+	for command, err := range map[string]error{"ping": store.Ping(t.Context()), "claim": claim} {
+		if err == nil || !strings.HasSuffix(err.Error(), "; run pgstore.Migrate") {
+			t.Errorf("%s of a database without the table says %v", command, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idemkit/idem"
@@ -23,7 +24,7 @@ type Store struct {
 var _ idem.Ledger = (*Store)(nil)
 
 // New returns the ledger in the table that the options name; idem.ErrInvalid when they cannot. It does not connect: the table is missed, if at all, by Ping.
-// The pool stays the caller's and is not closed with the store.
+// The pool stays the caller's and is not closed with the store; Close, before it, ends the one connection that the store has beside it.
 func New(connections *pgxpool.Pool, options Options) (*Store, error) {
 	if connections == nil {
 		return nil, fmt.Errorf("%w: pgstore.New needs a pool", idem.ErrInvalid)
@@ -70,5 +71,12 @@ func failed(ctx context.Context, command string, err error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("pgstore: %s: %w: %w", command, ended, err)
 	}
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.Code == undefinedTable && command != "complete" { // where it may be a table of the work
+		return fmt.Errorf("pgstore: %s: %w; run pgstore.Migrate", command, err)
+	}
 	return fmt.Errorf("pgstore: %s: %w", command, err)
 }
+
+// undefinedTable is undefined_table in PostgreSQL's table of error codes.
+const undefinedTable = "42P01"

@@ -49,6 +49,18 @@ var _ idem.TokenStore = (*Store)(nil)
 //
 // A context's deadline bounds calls under way only where the client has ContextTimeoutEnabled; otherwise its own time-outs do. A ClusterClient
 // should have a ClusterStateReloadInterval of about a second: at go-redis' default of sixty it follows a dead primary that late.
+//
+// Beside a ledger a Redis that is away must not hold requests up, as it does with go-redis' defaults: five seconds for a connection, five attempts
+// at it, three repetitions of a command. What package server sets:
+//
+//	redis.NewClient(&redis.Options{
+//		Addr:        "127.0.0.1:6379",
+//		DialTimeout: time.Second, DialerRetries: 1,
+//		ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: 2 * time.Second,
+//		MaxRetries: 1, MinRetryBackoff: 8 * time.Millisecond, MaxRetryBackoff: 128 * time.Millisecond,
+//		ContextTimeoutEnabled:    true,
+//		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // for Redis Enterprise alone
+//	})
 func New(rdb redis.UniversalClient, options Options) *Store {
 	prefix := options.Prefix
 	if prefix == "" {

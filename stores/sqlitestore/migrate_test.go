@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/stores/sqlitestore"
@@ -153,4 +154,18 @@ func TestMigrate(t *testing.T) {
 			t.Fatalf("%d tables, %v; want the foreign one alone", tables, err)
 		}
 	})
+}
+
+func TestMissingTableIsNamed(t *testing.T) {
+	t.Parallel()
+	f := fixture{T: t, clock: newClock()}
+	store := f.ledger(openFile(t, filepath.Join(t.TempDir(), "empty.db")))
+	q := idem.Request{Key: idem.K("order.create", "1"), Owner: idem.NewOwner(), Lease: time.Second, Retention: time.Hour}
+	_, claim := store.Claim(t.Context(), q)
+	_, lookup := store.Lookup(t.Context(), q)
+	for command, err := range map[string]error{"ping": store.Ping(t.Context()), "claim": claim, "lookup": lookup} {
+		if err == nil || !strings.HasSuffix(err.Error(), "; run sqlitestore.Migrate") {
+			t.Errorf("%s of a database without the table says %v", command, err)
+		}
+	}
 }

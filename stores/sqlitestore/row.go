@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/idemkit/idem"
 )
@@ -55,8 +58,16 @@ func (s *Store) find(ctx context.Context, tx *transaction, q idem.Request) (foun
 	return f, nil
 }
 
+// unmigrated says what to do where the table is missing, for which SQLite has no code of its own.
+func unmigrated(err error) error {
+	if primaryCode(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table: ") {
+		return fmt.Errorf("%w; run sqlitestore.Migrate", err)
+	}
+	return err
+}
+
 func unread(ctx context.Context, err error) error {
-	return fmt.Errorf("sqlitestore: reading the record: %w", ended(ctx, err))
+	return fmt.Errorf("sqlitestore: reading the record: %w", unmigrated(ended(ctx, err)))
 }
 
 func scan(rows *sql.Rows) (*row, error) {

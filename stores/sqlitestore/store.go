@@ -80,7 +80,7 @@ func (s *Store) Name() string { return s.name }
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	if err := s.db.QueryRowContext(ctx, s.sql.ping).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("sqlitestore: %w", ended(ctx, err))
+		return fmt.Errorf("sqlitestore: %w", unmigrated(ended(ctx, err)))
 	}
 	return nil
 }
