@@ -119,6 +119,7 @@ func TestClockAndForgetting(t *testing.T) {
 		guarded := g.Token("order.create")(&counter{})
 		r := g.Authorize(order(), "order.create")
 		answered(t, send(guarded, r), 201, "")
+		g.Settle()
 		g.Advance(25 * time.Hour)
 		answered(t, send(guarded, idemtest.Again(r)), 409, "already_done")
 	})
