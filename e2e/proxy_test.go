@@ -102,7 +102,7 @@ func orderedThrough(v *visitor, in *ingress) {
 	}
 	receipt := v.get(second.Header.Get("Location"))
 	v.want(receipt, http.StatusOK)
-	if !strings.Contains(receipt.body, "ordered <b>once</b>") {
+	if !strings.Contains(receipt.body, "by everybody: 1.") {
 		v.Errorf("the receipt is %s", receipt.body)
 	}
 	v.wantOrders(item, 1)
