@@ -28,7 +28,7 @@ func take(t testing.TB, store idem.Store, o idem.LockOptions) (context.Context, 
 	return ctx, held
 }
 
-func cause(t testing.TB, ctx context.Context) error {
+func cause(ctx context.Context, t testing.TB) error {
 	t.Helper()
 	await(t, ctx.Done(), "the lock's context to end")
 	return context.Cause(ctx)
@@ -144,7 +144,7 @@ func TestLockThatIsLostSaysWhy(t *testing.T) {
 			store := forgetful()
 			ctx, _ := take(t, store, c.options)
 			c.harm(store)
-			if got := cause(t, ctx); !errors.Is(got, c.want) {
+			if got := cause(ctx, t); !errors.Is(got, c.want) {
 				t.Fatalf("cause %v, want %v", got, c.want)
 			}
 		})
