@@ -14,7 +14,7 @@ demo: ## run the demo shop on http://127.0.0.1:8080; needs only Go
 test: components ## install what is missing (apt-get, as root) and run all tests, with the race detector
 	$(GO) test -race -shuffle=on -timeout 15m $(packages)
 	$(GO) test -run TestMillionKeys ./stores/memstore # all million: the race detector has them be fewer
-	node --test js/
+	node --test js/*.test.mjs
 
 .PHONY: components
 components:
