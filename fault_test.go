@@ -224,6 +224,23 @@ func TestLeaseIsRenewedWhileWorkGoesOn(t *testing.T) {
 	})
 }
 
+// A claim that was long in coming is renewed before the work begins, instead of being given up for its own deadline.
+func TestClaimThatWasLongInComing(t *testing.T) {
+	t.Parallel()
+	r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)
+	r.ledger.slow = 300 * time.Millisecond
+	call := r.order(t, "request-1")
+	call.TokenID, call.Lease = "", 200*time.Millisecond
+	first := r.goDo(t.Context(), call, work.work)
+	await(t, work.started, "the work")
+	begun := time.Now()
+	testkit.Eventually(t, 5*time.Second, "two leases", func() bool { return time.Since(begun) > 2*call.Lease })
+	close(work.release)
+	if a := await(t, first, "the answer"); a.err != nil || a.reply.Attempt != 1 || work.cause != nil {
+		t.Fatalf("%+v, cause %v", a, work.cause)
+	}
+}
+
 func TestOutageShorterThanTheLeaseIsSurvived(t *testing.T) {
 	t.Parallel()
 	r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)

@@ -61,7 +61,8 @@ func (s *entrance) Release(ctx context.Context, c idem.Claim, as idem.State, rea
 type ledger struct {
 	*memstore.Store
 	away      atomic.Bool
-	extending atomic.Bool // false: renewals do not arrive
+	slow      time.Duration // how long the answer to a claim takes to arrive
+	extending atomic.Bool   // false: renewals do not arrive
 	commit    atomic.Pointer[error]
 	lookups   atomic.Int64
 }
@@ -70,7 +71,9 @@ func (l *ledger) Claim(ctx context.Context, q idem.Request) (idem.Answer, error)
 	if l.away.Load() {
 		return idem.Answer{}, errAway
 	}
-	return l.Store.Claim(ctx, q)
+	answer, err := l.Store.Claim(ctx, q)
+	<-time.After(l.slow)
+	return answer, err
 }
 
 func (l *ledger) Lookup(ctx context.Context, q idem.Request) (idem.Record, error) {

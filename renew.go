@@ -14,6 +14,7 @@ func (v *visit) hold(ctx context.Context, claim Claim, cancel context.CancelCaus
 		v.observe(ctx, Event{Kind: ClaimLost, Type: claim.Key.Type, Attempt: claim.Attempt, Err: cause})
 		cancel(cause)
 	}
+	v.refresh(ctx, claim)
 	var held holds
 	switch {
 	case v.tx != nil: // nobody sees the claim before it commits
@@ -26,6 +27,23 @@ func (v *visit) hold(ctx context.Context, claim Claim, cancel context.CancelCaus
 		held = append(held, v.entrances.hold(*v.entrance, v.asked, func(error) {}).stop)
 	}
 	return held
+}
+
+// refresh renews a claim that was long in coming, behind another writer say: counted from the question, its lease might be over before the work begins.
+func (v *visit) refresh(ctx context.Context, claim Claim) {
+	if v.tx != nil || time.Since(v.asked) < claim.Lease/3 {
+		return
+	}
+	store := Store(v.store)
+	if v.ledger != nil {
+		store = v.ledger
+	}
+	bounded, cancel := context.WithTimeout(ctx, finishLimit)
+	defer cancel()
+	sent := time.Now()
+	if lost, err := store.Extend(bounded, []Claim{claim}); err == nil && len(lost) == 0 {
+		v.asked = sent
+	}
 }
 
 // holds are the ends of what is held. Stopping twice is harmless.
