@@ -20,8 +20,8 @@ func TestLedgerSlow(t *testing.T) {
 				db := testkit.Postgres(t)
 				link := testkit.Proxy(t, db.Addr)
 				b := bare(t).onPostgresVia(t, db, link.Addr()).withRedis(t)
-				v := visit(t, start(t, b, "IDEM_LEASE=3s"))
-				here := []*visitor{v, v.at(start(t, b, "IDEM_LEASE=3s"))}
+				v := visit(t, start(t, b, "IDEM_LEASE=3s", "IDEM_WAIT=60s"))
+				here := []*visitor{v, v.at(start(t, b, "IDEM_LEASE=3s", "IDEM_WAIT=60s"))}
 				token, item := v.token(), v.item()
 				link.Latency(latency)
 				if both {
