@@ -78,7 +78,6 @@ func meanings() []meaning {
 		{idem.ErrTokenUsed, TokenUsed},
 		{idem.ErrTokenExpired, TokenExpired},
 		{idem.ErrClaimLost, ClaimLost},
-		{idem.ErrDuplicate, DuplicateInWindow},
 		{idem.ErrOutcomeUnknown, OutcomeUnknown},
 	}
 }

@@ -20,21 +20,20 @@ func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, er
 			lost = append(lost, i)
 		} else {
 			r.leaseEnd = now + c.Lease
-			s.change(r, c.Retention, now)
+			s.prolong(r, now+c.Retention)
 		}
 	}
 	return lost, nil
 }
 
-// held is the record while it is the claim's, written again where the store may forget and did; nil when the claim is lost. A lock that vanished is
-// lost: somebody else may have had it since.
+// held is the record while it is the claim's, written again where the store may forget and did; nil when the claim is lost.
 func (s *Store) held(c idem.Claim, now instant) *record {
 	if s.transactionOn(c.Key, now) != nil {
 		return nil
 	}
 	r := s.find(c.Key, now)
 	switch {
-	case r == nil && s.forgetful && !c.Exclusive:
+	case r == nil && s.forgetful:
 		return s.write(c, now)
 	case r == nil || !r.heldBy(c):
 		return nil
@@ -70,7 +69,7 @@ func (s *Store) succeed(row *record, c idem.Claim, r idem.Result, now instant) {
 	}
 	r.Keep = 0
 	row.result = r
-	s.change(row, c.Retention, now)
+	s.prolong(row, now+c.Retention)
 }
 
 // Release ends the claim as Failed, Cancelled or Processing; any other state is ErrInvalid.
@@ -94,7 +93,7 @@ func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ stri
 		return idem.ErrClaimLost
 	}
 	row.release(as, now)
-	s.change(row, c.Retention, now)
+	s.prolong(row, now+c.Retention)
 	return nil
 }
 

@@ -47,17 +47,13 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
 	if err != nil {
 		return err
 	}
-	return chosen.migrate(ctx, openDB(pool))
-}
-
-// migrate closes db.
-func (n names) migrate(ctx context.Context, db *sql.DB) error {
+	db := openDB(pool)
 	defer func() { _ = db.Close() }() // what it did is committed or has failed
-	provider, err := n.provider(db)
+	provider, err := chosen.provider(db)
 	if err != nil {
 		return fmt.Errorf("pgstore: migrate: %w", err)
 	}
-	turn, err := n.enter(ctx, db)
+	turn, err := chosen.enter(ctx, db)
 	if err != nil {
 		return failed(ctx, "migrate", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,13 +25,7 @@ type row struct {
 	attempt, status, format                  int
 	fingerprint, body                        []byte
 	headers                                  *string
-	keepLeft, leaseLeft                      int64 // microseconds
-}
-
-// fields are where recordColumns are scanned to.
-func (r *row) fields() []any {
-	return []any{&r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
-		&r.status, &r.headers, &r.body, &r.keepLeft, &r.leaseLeft, &r.format}
+	leaseLeft                                int64
 }
 
 // reading collects the rows of find and look.
@@ -38,7 +33,8 @@ func (v *view) reading(q idem.Request) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			var r row
-			if err := rows.Scan(append([]any{&v.free}, r.fields()...)...); err != nil {
+			if err := rows.Scan(&v.free, &r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+				&r.status, &r.headers, &r.body, &r.leaseLeft, &r.format); err != nil {
 				return err
 			}
 			if err := v.add(q, r); err != nil {
@@ -95,8 +91,7 @@ func (r row) result() (idem.Result, error) {
 	if err != nil {
 		return idem.Result{}, err
 	}
-	keep := time.Duration(r.keepLeft) * time.Microsecond
-	return idem.Result{Status: r.status, Header: header, Body: r.body, Kept: true, Keep: keep}, nil
+	return idem.Result{Status: r.status, Header: header, Body: r.body, Kept: true}, nil
 }
 
 // given is the caller's own string where the column stands for it; equal columns mean equal strings.
@@ -112,7 +107,24 @@ func keyOf(own idem.Key, column string) idem.Key {
 	if own.Column() == column {
 		return own
 	}
-	return idem.KeyOf(own.Tenant, own.Type, column)
+	key := idem.Key{Tenant: own.Tenant, Type: own.Type, ID: column}
+	if scope, id, scoped := cutScope(column); scoped {
+		key.Scope, key.ID = scope, id
+	}
+	return key
+}
+
+// cutScope undoes Key.Column. A part that did not fit is "~" and 64 digits, and no other part has a "~".
+func cutScope(column string) (scope, id string, scoped bool) {
+	rest, marked := strings.CutPrefix(column, "~")
+	if !marked {
+		return "", column, false
+	}
+	if digest, hashed := strings.CutPrefix(rest, "~"); hashed {
+		scope, id, scoped = strings.Cut(digest, "~")
+		return "~" + scope, id, scoped
+	}
+	return strings.Cut(rest, "~")
 }
 
 // columns are the first three parameters of every statement about a key.
@@ -129,11 +141,9 @@ func requestColumn(requestID string) *string {
 	return &column
 }
 
-// keyLock is the advisory lock of the key in this table, by its columns: a key that was read back from them has the same. Two keys with equal locks would only
-// make one another wait.
+// keyLock is the advisory lock of the key in this table. Two keys with equal locks would only make one another wait.
 func (s *Store) keyLock(k idem.Key) int64 {
-	tenant, businessType, key := columns(k)
-	return lockNumber("key", s.names.quoted(), tenant, businessType, key)
+	return lockNumber("key", s.names.quoted(), k.Tenant, k.Type, k.Scope, k.ID)
 }
 
 // requestLock is the advisory lock of the request id, nil where there is none.
@@ -141,7 +151,7 @@ func (s *Store) requestLock(q idem.Request) *int64 {
 	if q.RequestID == "" {
 		return nil
 	}
-	number := lockNumber("request", s.names.quoted(), idem.Column(q.Key.Tenant), idem.Column(q.Key.Type), idem.Column(q.Subject), idem.Column(q.RequestID))
+	number := lockNumber("request", s.names.quoted(), q.Key.Tenant, q.Key.Type, q.Subject, q.RequestID)
 	return &number
 }
 
