@@ -193,7 +193,7 @@ func unavailable(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ctx.Err()
-	case errors.Is(err, ErrInvalid), errors.Is(err, ErrFormat), errors.Is(err, ErrUnavailable):
+	case errors.Is(err, ErrInvalid), errors.Is(err, ErrFormat), errors.Is(err, ErrUnavailable), errors.Is(err, ErrClaimLost):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -14,6 +14,10 @@ var (
 	ErrClaimLost = errors.New("idem: the claim is lost")
 	// ErrLeaseExpired is the cause of a cancelled context of work whose claim could not be renewed in time.
 	ErrLeaseExpired = errors.New("idem: the lease could not be renewed in time")
+	// ErrHeldTooLong is the cause of the cancelled context of a lock that was held for its longest time.
+	ErrHeldTooLong = errors.New("idem: the lock was held for too long")
+	// ErrDuplicate says that the window of the key is not over.
+	ErrDuplicate = errors.New("idem: a duplicate within the window")
 	// ErrUnavailable says that no store could decide; nothing was executed.
 	ErrUnavailable = errors.New("idem: the stores cannot decide")
 	// ErrOutcomeUnknown says that the work ran and it is not known whether its result stands. Work that returns it

@@ -96,7 +96,7 @@ func (h *heapRig) expire() {
 	h.Helper()
 	h.ahead.Add(int64(2 * time.Hour))
 	for _, store := range h.stores {
-		if _, err := store.Purge(h.Context(), 1<<20); err != nil {
+		if _, err := store.Purge(h.Context(), nil, 1<<20); err != nil {
 			h.Fatal(err)
 		}
 	}

@@ -75,7 +75,7 @@ func layout() []row {
 // inTests is what test files may import in addition.
 func inTests() row {
 	return row{
-		packages: []string{"stores/storetest", "consumer/consumertest", "internal/testkit", "stores/memstore"},
+		packages: []string{"stores/storetest", "consumer/consumertest", "internal/testkit", "stores/memstore", "stores/pgstore", "stores/sqlitestore"},
 		modules:  []string{goleak, rapid, chromedp, jwt},
 	}
 }

@@ -2,30 +2,56 @@ package idem
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
-// Janitor cleans a ledger up: finished records whose retention is over.
+// Janitor looks after a ledger, and after the entrance in front of it: what outlived its lease is recovered, what failed is compensated, what is past
+// its retention is deleted, and what the two say differently is repaired. Only business types that are named here are recovered, compensated or
+// given up: other processes have their own.
 type Janitor struct {
-	Ledger  Ledger
-	Every   time.Duration // pause between rounds, give or take a fifth. 0: DefaultPurgeEvery
-	Batch   int           // records a transaction. 0: DefaultPurgeBatch
-	Observe func(ctx context.Context, purged int, err error)
+	Ledger Ledger
+	Store  TokenStore // is compared with the ledger. Nil: there is none
+
+	// Resolvers say what became of a claim of their business type that outlived its lease.
+	Resolvers map[string]Resolver
+	// Compensations are run for records of their business type that have failed and been quiet for CompensateAfter: they find the recorded attempt,
+	// plus one, with FromContext, and end in Succeeded, Cancelled, or Failed, to be called again.
+	Compensations map[string]Work
+	// Abandoned are this process's business types without a resolver: their claims are purged when lease and retention are over.
+	Abandoned []string
+
+	Every           time.Duration // pause between rounds, give or take a fifth. 0: DefaultPurgeEvery
+	Batch           int           // records a transaction. 0: DefaultPurgeBatch
+	CompensateAfter time.Duration // 0: DefaultCompensateAfter
+	Observe         func(ctx context.Context, done Tidied, err error)
+}
+
+// Tidied counts what a round did.
+type Tidied struct {
+	Recovered   int // claims that outlived their lease, and whose outcome is known now
+	Compensated int // failed records that a compensation ended
+	Purged      int // records past their retention
+	Repaired    int // entrance records that did not know of the ledger's success
+	Removed     int // entrance records of a success that the ledger does not know
 }
 
 // Defaults of the janitor.
 const (
-	DefaultPurgeEvery = 10 * time.Minute
-	DefaultPurgeBatch = 1000
+	DefaultPurgeEvery      = 10 * time.Minute
+	DefaultPurgeBatch      = 1000
+	DefaultCompensateAfter = time.Minute
 )
 
-// Run purges on its schedule until the context ends, whose error it returns. A failed round is observed, and the next one tried.
+// roundLease bounds how long a round that died keeps the others from theirs.
+const roundLease = time.Minute
+
+// Run does a round on its schedule until the context ends, whose error it returns. A failed round is observed, and the next one tried. Of all the
+// processes on one ledger one at a time does a round.
 func (j Janitor) Run(ctx context.Context) error {
-	every := j.Every
-	if every == 0 {
-		every = DefaultPurgeEvery
-	}
+	every := orDefault(j.Every, DefaultPurgeEvery)
 	for {
 		pause := time.NewTimer(every*4/5 + rand.N(every*2/5+1))
 		select {
@@ -34,24 +60,110 @@ func (j Janitor) Run(ctx context.Context) error {
 			return ctx.Err()
 		case <-pause.C:
 		}
-		purged, err := j.Purge(ctx)
-		if j.Observe != nil {
-			j.Observe(ctx, purged, err)
+		done, err := j.Round(ctx)
+		if j.Observe != nil && !errors.Is(err, ErrInProgress) {
+			j.Observe(ctx, done, err)
 		}
 	}
 }
 
-// Purge deletes, batch by batch, all finished records whose retention is over, and returns how many.
-func (j Janitor) Purge(ctx context.Context) (int, error) {
-	batch := j.Batch
-	if batch == 0 {
-		batch = DefaultPurgeBatch
+// Round recovers, compensates, purges and reconciles once. What fails is joined, and the rest done nevertheless. ErrInProgress: another process is at it. The
+// rounds of all processes are kept apart by a claim in the ledger itself, which needs neither a session lock nor a connection held.
+func (j Janitor) Round(ctx context.Context) (Tidied, error) {
+	locked, held, err := TryLock(ctx, j.Ledger, K("idem.janitor", "round"), LockOptions{Lease: roundLease, Longest: time.Hour})
+	if err != nil {
+		return Tidied{}, err
 	}
+	defer func() { _ = held.Release(ctx) }()
+	var done Tidied
+	var errs [4]error
+	done.Recovered, errs[0] = j.Recover(locked)
+	done.Compensated, errs[1] = j.Compensate(locked)
+	done.Purged, errs[2] = j.Purge(locked)
+	done.Repaired, done.Removed, errs[3] = j.Reconcile(locked)
+	return done, errors.Join(errs[:]...)
+}
+
+// Purge deletes, batch by batch, all records whose retention is over, and returns how many.
+func (j Janitor) Purge(ctx context.Context) (int, error) {
+	batch := j.batch()
 	for purged := 0; ; {
-		n, err := j.Ledger.Purge(ctx, batch)
+		n, err := j.Ledger.Purge(ctx, j.Abandoned, batch)
 		purged += n
 		if err != nil || n < batch {
 			return purged, err
 		}
 	}
+}
+
+// Recover asks the resolvers about claims that outlived their lease, under the next attempt, and returns how many outcomes are known now.
+// One whose resolver cannot say stays as it is.
+func (j Janitor) Recover(ctx context.Context) (int, error) {
+	return j.each(ctx, Query{State: Processing, Types: keys(j.Resolvers)}, func(call Call) (Call, Work) {
+		call.Resolve = j.Resolvers[call.Key.Type]
+		return call, func(context.Context) Ending { return Ending{State: Failed, Reason: "not done, says the resolver"} }
+	})
+}
+
+// Compensate runs the compensations of failed records, under the next attempt, and returns how many are ended.
+func (j Janitor) Compensate(ctx context.Context) (int, error) {
+	q := Query{State: Failed, Types: keys(j.Compensations), Quiet: orDefault(j.CompensateAfter, DefaultCompensateAfter)}
+	return j.each(ctx, q, func(call Call) (Call, Work) { return call, j.Compensations[call.Key.Type] })
+}
+
+// each claims what the query finds, and counts the endings. One batch a round: a record that cannot be ended must not be found again and again.
+func (j Janitor) each(ctx context.Context, q Query, prepare func(Call) (Call, Work)) (int, error) {
+	if len(q.Types) == 0 {
+		return 0, nil
+	}
+	q.Limit = j.batch()
+	found, err := j.Ledger.Find(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	engine, err := NewEngine(EngineConfig{Ledger: j.Ledger})
+	if err != nil {
+		return 0, err
+	}
+	ended := 0
+	var errs []error
+	for _, record := range found {
+		if ctx.Err() != nil {
+			return ended, errors.Join(append(errs, ctx.Err())...)
+		}
+		call, work := prepare(j.call(record))
+		reply, err := engine.Do(ctx, call, work)
+		switch {
+		case errors.Is(err, ErrCancelled), err == nil && (q.State == Processing || reply.State == Succeeded || reply.State == Cancelled):
+			ended++
+		case err == nil, errors.Is(err, ErrInProgress), errors.Is(err, ErrAlreadyDone): // failed again, or somebody else was quicker
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
+// call asks for the record's own claim, as its own subject.
+func (j Janitor) call(r Record) Call {
+	return Call{
+		Request: Request{Key: r.Key, Subject: r.Subject, RequestID: r.RequestID, Lease: DefaultLease, Retention: DefaultRetention},
+		Limit:   DefaultLimit,
+	}
+}
+
+func (j Janitor) batch() int {
+	if j.Batch == 0 {
+		return DefaultPurgeBatch
+	}
+	return j.Batch
+}
+
+func keys[V any](m map[string]V) []string {
+	all := make([]string, 0, len(m))
+	for name := range m {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
 }

@@ -37,6 +37,32 @@ func (k Key) Column() string {
 	return "~" + Column(k.Scope) + "~" + Column(k.ID)
 }
 
+// KeyOf is the inverse of Column for what a ledger reads from its columns. Parts that did not fit come back as Column replaced them, and claim
+// the same record: Column leaves its own replacements alone.
+func KeyOf(tenant, businessType, column string) Key {
+	k := Key{Tenant: tenant, Type: businessType, ID: column}
+	if rest, scoped := strings.CutPrefix(column, "~"); scoped && !replaced(column) {
+		// The scope is up to the last "~" but one that can begin the id: an id that was replaced begins with one itself.
+		at := strings.LastIndexByte(rest, '~')
+		if at > 0 && rest[at-1] == '~' && replaced(rest[at:]) {
+			at--
+		}
+		if at >= 0 { // else it is no row of ours
+			k.Scope, k.ID = rest[:at], rest[at+1:]
+		}
+	}
+	return k
+}
+
+// replaced reports whether a string has the form of Column's replacements.
+func replaced(s string) bool {
+	if len(s) != 1+2*sha256.Size || s[0] != '~' {
+		return false
+	}
+	_, err := hex.DecodeString(s[1:])
+	return err == nil && strings.ToLower(s) == s
+}
+
 // Digest is SHA-256 over the parts, each with its length in front, as base64url without padding.
 func Digest(parts ...string) string {
 	hash := sha256.New()
@@ -54,8 +80,12 @@ const maxColumn = 512
 
 // Column makes any string fit a text column: as it is where it is at most 512 bytes of printable
 // UTF-8 without "~", otherwise "~" and the hexadecimal SHA-256. Postgres text takes neither NUL nor
-// broken UTF-8, and its index entries are bounded; distinct strings stay distinct.
+// broken UTF-8, and its index entries are bounded. Distinct strings stay distinct, save that a replacement stands for itself, too: whoever can send it
+// knows the string.
 func Column(s string) string {
+	if replaced(s) {
+		return s
+	}
 	if len(s) <= maxColumn && utf8.ValidString(s) && strings.IndexFunc(s, unfitting) < 0 {
 		return s
 	}

@@ -42,6 +42,10 @@ func WithFingerprint(payload []byte) OnceOption {
 // with Kept true.
 func WithResolver(r Resolver) OnceOption { return func(c *Call) { c.Resolve = r } }
 
+// InOneTx commits the claim, what fn writes in the ledger's transaction, and the record together, or none of them. A crash or an error then leaves no evidence,
+// and the next call is attempt one; it cannot go with WithResolver.
+func InOneTx() OnceOption { return func(c *Call) { c.SameTx = true } }
+
 // Once runs fn for the first call of the key and returns its value to every call, as JSON keeps it. The claim is committed before fn starts, so that
 // a crash leaves evidence and the next call is attempt two; fn finds its claim with FromContext, and the ledger's
 // transaction with its package's Tx, which commits together with the record.

@@ -78,11 +78,13 @@ func (o Outcome) String() string {
 
 // Result is the first answer of an operation, replayed to every duplicate.
 type Result struct {
-	Status int           // HTTP status; 0 outside HTTP
-	Header [][2]string   // header lines in the order in which they were written
-	Body   []byte        // exactly the bytes that were sent
-	Kept   bool          // false: it is known to be done, but header and body are not to be had
-	Keep   time.Duration // on Complete: how long header and body are kept; at most the record's retention counts. 0: as long as the record
+	Status int         // HTTP status; 0 outside HTTP
+	Header [][2]string // header lines in the order in which they were written
+	Body   []byte      // exactly the bytes that were sent
+	Kept   bool        // false: it is known to be done, but header and body are not to be had
+	// Keep is how long header and body are kept. On Complete and Restore it counts from then, up to the record's retention; 0: as long as the record. Where a
+	// ledger's record is read it is what is left of that time, so that an entrance which is told of the success keeps it no longer than the ledger.
+	Keep time.Duration
 }
 
 // Format is the version of what a record means, of its fingerprint and its result. A record with

@@ -16,6 +16,7 @@ type Request struct {
 	Owner       string        // unique for this call: by it a store recognises its own repeated command
 	Lease       time.Duration // how long the claim stands without renewal; at least MinLease
 	Retention   time.Duration // how long the record is kept after its last change; at least the lease
+	Exclusive   bool          // a lock: a record that vanished is lost, not written again, for it may be somebody else's by now
 	Ledger      string        // entrance stores only: the ledger that decides; a token they do not know is then vouched for
 }
 

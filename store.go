@@ -62,6 +62,21 @@ type TokenStore interface {
 
 	// Restore writes a success that the ledger vouches for, over whatever the record says. The record keeps the attempt given.
 	Restore(ctx context.Context, c Claim, r Result) error
+
+	// Scan calls visit for every record that is there from beginning to end of the scan at least once, in no order, with the name of the ledger that
+	// decides about it, empty where there is none; results come without header and body. It stops at visit's first error and returns it. No lock is held meanwhile.
+	Scan(ctx context.Context, visit func(r Record, ledger string) error) error
+
+	// Drop removes the record if it still has this state, owner and attempt, and reports whether it did.
+	Drop(ctx context.Context, r Record) (bool, error)
+}
+
+// Query says which records Find returns.
+type Query struct {
+	State State         // Processing: only those whose lease ran out
+	Types []string      // business types; none: no records. Types that nobody knows here are never touched
+	Quiet time.Duration // unchanged for at least this long
+	Limit int           // at most so many; at least 1
 }
 
 // Ledger is a durable store that decides. Where records live in the application's database, work may write there in a transaction that
@@ -85,8 +100,16 @@ type Ledger interface {
 	// claim only: the transaction outlives it. The context, with ctx's values, and the Tx are nil unless Won.
 	ClaimTx(ctx context.Context, q Request, limit time.Duration) (Answer, context.Context, Tx, error)
 
-	// Purge deletes up to limit finished records whose retention is over, oldest first, in one short transaction that waits for no lock.
-	Purge(ctx context.Context, limit int) (int, error)
+	// Purge deletes up to limit records whose retention is over, oldest first, in one short transaction that waits for no lock: finished ones and,
+	// of the business types in abandoned, those that are processing with their lease run out.
+	Purge(ctx context.Context, abandoned []string, limit int) (int, error)
+
+	// Find returns records for the jobs that look after them, those unchanged for longest first.
+	Find(ctx context.Context, q Query) ([]Record, error)
+
+	// Fence returns the next number of one sequence for all locks of the ledger. It never goes back, survives whatever the entrance forgets, and no
+	// purge touches it; numbers may be left out.
+	Fence(ctx context.Context) (int64, error)
 }
 
 // Tx is a claim's transaction in the ledger's database. It is used by one goroutine, and ended exactly once by Complete or Rollback.

@@ -69,15 +69,47 @@ func run(ctx context.Context, environ map[string]string, logger *slog.Logger) (e
 	metrics := server.NewMetrics()
 	settings := config.Web(backends, metrics, logger)
 	settings.ErrorPage = shop.ErrorPage()
+	points, err := shop.NewPoints(shop.PointsConfig{Storage: storage, Ledger: backends.Ledger, Broker: broker(config, backends, logger), Lease: config.Lease, Logger: logger})
+	if err != nil {
+		return err
+	}
+	settings.Abandoned = append(settings.Abandoned, points.Type())
 	guard, err := web.New(settings)
 	if err != nil {
 		return err
 	}
-	pages, err := shop.New(shop.Config{Guard: guard, Storage: storage, Logger: logger})
+	pages, err := shop.New(shop.Config{Guard: guard, Storage: storage, Points: points, Logger: logger})
 	if err != nil {
 		return err
 	}
-	return server.Serve(ctx, config, routes(config, backends, guard, metrics, pages, logger), guard, logger)
+	return beside(ctx, points.Run, func(ctx context.Context) error {
+		return server.Serve(ctx, config, routes(config, backends, guard, metrics, pages, logger), guard, logger)
+	})
+}
+
+// broker is Redis where there is one. Nil: a queue in this process.
+func broker(c server.Config, b *server.Backends, logger *slog.Logger) shop.Broker {
+	if b.Redis == nil {
+		return nil
+	}
+	return shop.NewStream(b.Redis, b.Ledger, c.Lease, logger)
+}
+
+// beside serves while the work goes on, and ends it when the last request is answered: what that one left is begun, too. Work that ends by itself
+// ends the serving.
+func beside(ctx context.Context, work, serve func(context.Context) error) error {
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorking()
+	worked := make(chan error, 1)
+	go func() {
+		worked <- work(working)
+		stopServing()
+	}()
+	err := serve(serving)
+	stopWorking()
+	return errors.Join(err, <-worked)
 }
 
 // open makes the shop's tables in the ledger's database.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/stores/memstore"
@@ -21,8 +22,9 @@ type Backends struct {
 	Store    idem.TokenStore // in Redis, or in this process
 	Ledger   idem.Ledger
 	Tokens   *tokens.Issuer
-	Postgres *pgxpool.Pool // the ledger's database, for the application's own tables; nil on SQLite
-	SQLite   *sql.DB       // likewise; nil on Postgres
+	Redis    redis.UniversalClient // of the Store, for the application's own keys; nil in this process
+	Postgres *pgxpool.Pool         // the ledger's database, for the application's own tables; nil on SQLite
+	SQLite   *sql.DB               // likewise; nil on Postgres
 
 	storeName, ledgerName string // as readyz names them
 	close                 []func() error
@@ -94,6 +96,7 @@ func (b *Backends) openStore(ctx context.Context, entrance redisTarget, logger *
 		logger.InfoContext(ctx, "idem: tokens are kept in this process")
 		return
 	}
+	b.Redis = client
 	b.Store, b.storeName = redisstore.New(client, redisstore.Options{}), "redis"
 	b.close = append(b.close, client.Close)
 	ctx, cancel := context.WithTimeout(ctx, redisFirst)

@@ -17,6 +17,9 @@ func (c Config) Web(b *Backends, m *Metrics, logger *slog.Logger) web.Config {
 		TokenLimit: c.TokenRate.limit(),
 		Observe:    m.Observe, Logger: logger,
 	}
+	if c.ServiceKey != "" {
+		w.ServiceKeys = []string{c.ServiceKey.Reveal()}
+	}
 	if c.Wait == 0 {
 		w.Wait = -1 // web's zero is its default
 	}

@@ -25,6 +25,10 @@ func TestWebConfig(t *testing.T) {
 		"no waiting":      {map[string]string{"IDEM_WAIT": "0"}, func(w web.Config) bool { return w.Wait < 0 }},
 		"no rate":         {map[string]string{"IDEM_TOKEN_RATE": "off"}, func(w web.Config) bool { return w.TokenLimit == nil }},
 		"life of a token": {map[string]string{"IDEM_TOKEN_TTL": "1m"}, func(w web.Config) bool { return w.Tokens.TTL() == time.Minute }},
+		"no service key":  {nil, func(w web.Config) bool { return w.ServiceKeys == nil }},
+		"service key": {map[string]string{"IDEM_SERVICE_KEY": "tea"}, func(w web.Config) bool {
+			return len(w.ServiceKeys) == 1 && w.ServiceKeys[0] == "tea"
+		}},
 		"TLS in front": {map[string]string{"IDEM_PUBLIC_URL": "HTTPS://Shop.example:443/"}, func(w web.Config) bool {
 			return w.TLS && fmt.Sprint(w.Origins) == "[https://shop.example]"
 		}},

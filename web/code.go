@@ -78,6 +78,7 @@ func meanings() []meaning {
 		{idem.ErrTokenUsed, TokenUsed},
 		{idem.ErrTokenExpired, TokenExpired},
 		{idem.ErrClaimLost, ClaimLost},
+		{idem.ErrDuplicate, DuplicateInWindow},
 		{idem.ErrOutcomeUnknown, OutcomeUnknown},
 	}
 }

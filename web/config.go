@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -69,8 +70,17 @@ type Config struct {
 	// subject is the digest that the tokens would be bound to, and empty for a browser that has no cookie yet.
 	TokenLimit func(r *http.Request, subject string, n int) time.Duration
 
+	// ServiceKeys let other services make the calls consume, extend, complete and fail of Routes, as Authorization: Bearer. Any of them will do, so that a key
+	// can be changed without a gap. None: these calls answer 404. Visible ASCII without blanks; let them be long and random.
+	ServiceKeys []string
+
 	// PurgeEvery is the pause between rounds of Run. Default 10 min.
 	PurgeEvery time.Duration
+	// Compensations are run by Run for failed records of their business type; see idem.Janitor. They need the Ledger.
+	Compensations map[string]idem.Work
+	// Abandoned are business types besides those of this guard's routes, such as the actions of service calls, that are this process's own: what their claimers
+	// left behind is deleted by Run when lease and retention are over. Types with a Resolver are kept.
+	Abandoned []string
 
 	// Observe sees every event of the engine. It must be quick. Nil: nobody looks.
 	Observe func(context.Context, idem.Event)
@@ -118,8 +128,12 @@ func (c Config) validate() error {
 	case c.Lease < idem.MinLease, c.Limit < idem.MinLease, c.Retention < c.Lease, c.ResultRetention < 0:
 		return fmt.Errorf("web: Lease %v and Limit %v must be at least %v, Retention %v at least the lease, ResultRetention %v not negative",
 			c.Lease, c.Limit, idem.MinLease, c.Retention, c.ResultRetention)
-	case c.BodyLimit < 0, c.ResponseLimit < 0:
-		return errors.New("web: BodyLimit and ResponseLimit must not be negative")
+	case c.BodyLimit < 0, c.ResponseLimit < 0, c.PurgeEvery < 0:
+		return errors.New("web: BodyLimit, ResponseLimit and PurgeEvery must not be negative")
+	case len(c.Compensations) > 0 && c.Ledger == nil:
+		return errors.New("web: Compensations need a Ledger")
+	case slices.ContainsFunc(c.ServiceKeys, func(key string) bool { return key == "" || !visible(key) }):
+		return errors.New("web: ServiceKeys must be visible ASCII without blanks, and not empty") // which one is not said: logs are no place for it
 	case !isToken(c.RequestIDHeader):
 		return fmt.Errorf("web: RequestIDHeader %q is not the name of a header", c.RequestIDHeader)
 	case c.Prefix[0] != '/' || (len(c.Prefix) > 1 && c.Prefix[len(c.Prefix)-1] == '/'):

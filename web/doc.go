@@ -1,7 +1,9 @@
 // Package web guards HTTP handlers: the first submission runs, every duplicate gets its answer.
 //
 // A [Guard] is middleware for net/http. [Guard.Token] guards a route with one-time tokens, which pages behind [Guard.Forms] embed and
-// [Guard.Routes] hands out; [Guard.Key] guards it with a key that the request names.
+// [Guard.Routes] hands out; [Guard.Key] guards it with a key that the request names. Two more need no memory of what was done: [Guard.Window]
+// suppresses repetitions within a time, [Guard.Lock] lets one request of a key run at a time. Services in other languages guard their own work with the
+// calls consume, extend, complete and fail of [Guard.Routes].
 //
 // # On the wire
 //

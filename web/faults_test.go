@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -146,8 +147,20 @@ func (s *faultyStore) Restore(ctx context.Context, c idem.Claim, r idem.Result) 
 	return s.call(ctx, "Restore", func() error { return s.real.Restore(ctx, c, r) })
 }
 
+func (s *faultyStore) Scan(ctx context.Context, visit func(idem.Record, string) error) error {
+	return s.call(ctx, "Scan", func() error { return s.real.Scan(ctx, visit) })
+}
+
+func (s *faultyStore) Drop(ctx context.Context, r idem.Record) (dropped bool, err error) {
+	err = s.call(ctx, "Drop", func() error { dropped, err = s.real.Drop(ctx, r); return err })
+	return dropped, err
+}
+
 // faultyLedger is a real ledger with faults in its way.
-type faultyLedger struct{ records }
+type faultyLedger struct {
+	records
+	abandoned atomic.Pointer[[]string] // what the last Purge was told
+}
 
 func (l *faultyLedger) Name() string { return l.real.Name() }
 
@@ -164,8 +177,19 @@ func (l *faultyLedger) ClaimTx(ctx context.Context, q idem.Request, limit time.D
 	return a, txctx, tx, err
 }
 
-func (l *faultyLedger) Purge(ctx context.Context, limit int) (n int, err error) {
-	err = l.call(ctx, "Purge", func() error { n, err = l.real.Purge(ctx, limit); return err })
+func (l *faultyLedger) Purge(ctx context.Context, abandoned []string, limit int) (n int, err error) {
+	l.abandoned.Store(&abandoned)
+	err = l.call(ctx, "Purge", func() error { n, err = l.real.Purge(ctx, abandoned, limit); return err })
+	return n, err
+}
+
+func (l *faultyLedger) Find(ctx context.Context, q idem.Query) (found []idem.Record, err error) {
+	err = l.call(ctx, "Find", func() error { found, err = l.real.Find(ctx, q); return err })
+	return found, err
+}
+
+func (l *faultyLedger) Fence(ctx context.Context) (n int64, err error) {
+	err = l.call(ctx, "Fence", func() error { n, err = l.real.Fence(ctx); return err })
 	return n, err
 }
 

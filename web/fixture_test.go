@@ -51,7 +51,7 @@ func newFixture(t *testing.T, change ...func(*web.Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: &clock{}, handler: &work{}}
 	f.store = &faultyStore{records{newFaults(), memstore.New(memstore.Options{Now: f.clock.now, Forgetful: true})}}
-	f.ledger = &faultyLedger{records{newFaults(), memstore.New(memstore.Options{Now: f.clock.now})}}
+	f.ledger = &faultyLedger{records: records{newFaults(), memstore.New(memstore.Options{Now: f.clock.now})}}
 	f.issuer = newIssuer(t, f.clock, "idem")
 	config := web.Config{Tokens: f.issuer, Store: f.store, Ledger: f.ledger, Logger: slog.New(slog.DiscardHandler)}
 	for _, c := range change {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"sync"
@@ -14,12 +15,15 @@ import (
 
 // Guard is the middleware and the routes that go with it. It is safe for concurrent use.
 type Guard struct {
-	config  Config
-	engine  *idem.Engine
-	origins *http.CrossOriginProtection
-	texts   *texts
-	assets  templates.Assets
-	longest atomic.Int64 // retention of any of its routes
+	config      Config
+	engine      *idem.Engine
+	entrance    *idem.Engine // on the store alone, for keys that are dropped when done; nil without one
+	origins     *http.CrossOriginProtection
+	texts       *texts
+	assets      templates.Assets
+	serviceKeys [][sha256.Size]byte
+	upkeep      upkeep
+	longest     atomic.Int64 // retention of any of its routes
 }
 
 // New returns an error that names the field of the Config that is out of range.
@@ -42,6 +46,14 @@ func New(c Config) (*Guard, error) {
 	if g.config.Labels, err = wholeLabels(c.Labels); err != nil {
 		return nil, err
 	}
+	for _, key := range c.ServiceKeys {
+		g.serviceKeys = append(g.serviceKeys, sha256.Sum256([]byte(key)))
+	}
+	if c.Store != nil {
+		if g.entrance, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Observe: g.observe}); err != nil {
+			return nil, err
+		}
+	}
 	g.engine, err = idem.NewEngine(idem.EngineConfig{Store: c.Store, Ledger: c.Ledger, Observe: g.observe})
 	return g, err
 }
@@ -54,7 +66,7 @@ func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.
 	}
 	rt := g.route(action, options)
 	rt.byToken = true
-	return rt.check().middleware
+	return rt.check().known().middleware((*submission).once)
 }
 
 // Key guards a route with a key that the request names. It panics where the options contradict each other or the Config.
@@ -63,30 +75,21 @@ func (g *Guard) Token(action string, options ...Option) func(http.Handler) http.
 // that [Guard.Forms] and the token service set, which no service or curl has. The refusal has no WWW-Authenticate, which RFC 9110 asks for with a
 // 401: how to log in is the application's to say, whose authentication stands in front.
 func (g *Guard) Key(businessType string, key KeyFunc, options ...Option) func(http.Handler) http.Handler {
-	if businessType == "" || key.read == nil {
-		panic("web: a key-guarded route needs a business type and a KeyFunc")
-	}
-	rt := g.route(businessType, options)
-	if rt.key.read != nil {
-		panic("web: route " + businessType + ": BusinessKey is for token-guarded routes; this one has its key already")
-	}
-	rt.key = key
-	return rt.check().middleware
+	rt := g.keyed(businessType, key, options)
+	return rt.check().known().middleware((*submission).once)
 }
 
-// Run keeps the ledger clean until the context ends, whose error it returns. Without a ledger it only waits.
-func (g *Guard) Run(ctx context.Context) error {
-	if g.config.Ledger == nil {
-		<-ctx.Done()
-		return ctx.Err()
+// keyed is a route that is guarded by a key of the request, whichever way.
+func (g *Guard) keyed(name string, key KeyFunc, options []Option) *route {
+	if name == "" || key.read == nil {
+		panic("web: a route guarded by a key needs a name, its business type, and a KeyFunc")
 	}
-	janitor := idem.Janitor{Ledger: g.config.Ledger, Every: g.config.PurgeEvery}
-	janitor.Observe = func(ctx context.Context, purged int, err error) {
-		if err != nil && ctx.Err() == nil {
-			g.config.Logger.WarnContext(ctx, "idem: purging the ledger failed", "purged", purged, "error", err)
-		}
+	rt := g.route(name, options)
+	if rt.key.read != nil {
+		panic("web: route " + name + ": BusinessKey is for token-guarded routes; this one has its key already")
 	}
-	return janitor.Run(ctx)
+	rt.key = key
+	return rt
 }
 
 // Drain waits until what finishes behind the answers is written. Call it after the server's Shutdown.

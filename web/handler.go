@@ -8,23 +8,30 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// middleware is every guarded route: judge, then act.
-func (rt *route) middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if safe(r.Method) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		rt.expose(w, r)
-		s := rt.submission(w, r)
-		defer s.close()
-		call, failure := s.judge()
-		if failure != nil {
-			s.refuse(failure)
-			return
-		}
-		s.execute(call, next)
-	})
+// middleware is the frame of every guarded route, whatever it does with a submission.
+func (rt *route) middleware(act func(s *submission, next http.Handler)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if safe(r.Method) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			rt.expose(w, r)
+			s := rt.submission(w, r)
+			defer s.close()
+			act(s, next)
+		})
+	}
+}
+
+// once is a route guarded by token or key: judge, then act.
+func (s *submission) once(next http.Handler) {
+	call, failure := s.judge()
+	if failure != nil {
+		s.refuse(failure)
+		return
+	}
+	s.execute(call, next)
 }
 
 // judge decides everything that can be decided without a store.
@@ -90,6 +97,9 @@ func (s *submission) call() (idem.Call, *refusal) {
 	if failure != nil {
 		return idem.Call{}, failure
 	}
+	if s.drop {
+		call.Retention = s.lease // should the key not be dropped, it falls by itself
+	}
 	call.Key = idem.Key{Tenant: s.caller.tenant, Type: s.businessType, ID: id(parts)}
 	if s.key.scoped {
 		call.Key.Scope = s.caller.subject
@@ -98,14 +108,14 @@ func (s *submission) call() (idem.Call, *refusal) {
 }
 
 // resolved keeps what a resolver tells for as long as the route keeps an answer, unless it says otherwise.
-func (s *submission) resolved() idem.Resolver {
-	if s.resolver == nil {
+func (rt *route) resolved() idem.Resolver {
+	if rt.resolver == nil {
 		return nil
 	}
 	return func(ctx context.Context, c idem.Claim) (idem.Ending, error) {
-		ending, err := s.resolver(ctx, c)
+		ending, err := rt.resolver(ctx, c)
 		if ending.Result.Keep == 0 && !redirect(ending.Result.Status) {
-			ending.Result.Keep = s.keep
+			ending.Result.Keep = rt.keep
 		}
 		return ending, err
 	}
@@ -114,7 +124,11 @@ func (s *submission) resolved() idem.Resolver {
 // execute lets the engine run the handler, or answer for it.
 func (s *submission) execute(call idem.Call, next http.Handler) {
 	rec := newRecorder(s.w, s.responseLimit)
-	reply, err := s.engine.Do(s.r.Context(), call, func(ctx context.Context) idem.Ending {
+	engine := s.engine
+	if s.drop {
+		engine = s.entrance
+	}
+	reply, err := engine.Do(s.r.Context(), call, func(ctx context.Context) idem.Ending {
 		said := &verdict{}
 		ctx = context.WithValue(ctx, verdictKey{}, said)
 		if s.byToken {
@@ -123,6 +137,9 @@ func (s *submission) execute(call idem.Call, next http.Handler) {
 		s.run(rec, next, s.r.WithContext(ctx))
 		return s.ending(rec, said)
 	})
+	if s.drop && err == nil && !reply.Replayed && reply.State == idem.Succeeded {
+		s.dropKey(*reply.Claim)
+	}
 	s.answer(rec, reply, err)
 }
 
@@ -151,14 +168,12 @@ func (s *submission) run(rec *recorder, next http.Handler, r *http.Request) {
 // ending is the outcome by status, unless the handler overruled it.
 func (s *submission) ending(rec *recorder, said *verdict) idem.Ending {
 	status := rec.answered()
-	ending := idem.Ending{State: said.state, Reason: http.StatusText(status)}
-	if ending.State == "" {
-		ending.State = idem.Failed
-		if status < http.StatusBadRequest {
-			ending.State = idem.Succeeded
-		}
-	}
-	if ending.State == idem.Succeeded {
+	ending := idem.Ending{State: said.of(status), Reason: http.StatusText(status)}
+	switch {
+	case ending.State != idem.Succeeded:
+	case s.drop:
+		ending.Result.Status = status
+	default:
 		ending.Result = rec.result(s.cookies)
 		if !redirect(status) {
 			ending.Result.Keep = s.keep
@@ -172,11 +187,8 @@ func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
 	switch {
 	case rec.left && (err != nil || reply.Replayed || s.unstored != nil):
 		panic(http.ErrAbortHandler)
-	case err != nil && s.r.Context().Err() != nil && errors.Is(err, s.r.Context().Err()):
-		// The client left while it waited, and reads nothing - or a deadline of a middleware has passed, and it does.
-		s.refuse(refuse(StoreUnavailable))
 	case err != nil:
-		s.refuse(refused(reply, err))
+		s.refuseFor(reply, err)
 	case reply.Replayed:
 		replay(s.w, reply.Result)
 	case s.unstored != nil && reply.State != idem.Succeeded && !rec.left:
@@ -186,4 +198,14 @@ func (s *submission) answer(rec *recorder, reply idem.Reply, err error) {
 			s.refuse(refuse(OutcomeUnknown).because(err))
 		}
 	}
+}
+
+// refuseFor refuses because of what the engine returned.
+func (s *submission) refuseFor(reply idem.Reply, err error) {
+	if left := s.r.Context().Err(); left != nil && errors.Is(err, left) {
+		// The client left while it waited, and reads nothing - or a deadline of a middleware has passed, and it does.
+		s.refuse(refuse(StoreUnavailable))
+		return
+	}
+	s.refuse(refused(reply, err))
 }

@@ -24,7 +24,11 @@ type route struct {
 	keep          time.Duration
 	bodyLimit     int64
 	responseLimit int
+	length        time.Duration // of a window; 0: it is none
+	reopen        bool
+	resultless    bool // a window or a lock
 	sameTx        bool
+	drop          bool
 	shared        bool
 	anonymous     bool
 	cookies       bool
@@ -72,6 +76,15 @@ func ResponseLimit(bytes int) Option { return func(rt *route) { rt.responseLimit
 
 // SameTx runs claim, work and result in one transaction of the ledger.
 func SameTx() Option { return func(rt *route) { rt.sameTx = true } }
+
+// DropWhenDone lets the key of a Guard.Key route be used again at once when its work has succeeded: the key guards only while the work runs. A duplicate
+// meanwhile is in_progress, without waiting, for there will be no result to wait for; one that comes later runs. A failure ends as on every route.
+//
+// Such a key leaves nothing behind, so it stands in the Config.Store alone: the ledger knows nothing of it, its package's Tx is not to be had from the
+// handler's context, and while the store is away the route answers store_unavailable. Attempts are counted for the length of a lease; a key that could not be
+// dropped is already_done for that long. Each use of the key has the same OutboundKey. Use it where a repetition is wanted and only its overlap is not; to run
+// one after the other, use Guard.Lock. It is not for one-time tokens: those are spent.
+func DropWhenDone() Option { return func(rt *route) { rt.drop = true } }
 
 // Shared lets another subject of the same tenant that names the same business key have the replay, instead of key_taken.
 func Shared() Option { return func(rt *route) { rt.shared = true } }
@@ -125,28 +138,50 @@ func (rt *route) isSecret(field string) bool {
 
 // check panics where a route could never work: a mistake in the program, found when it starts.
 func (rt *route) check() *route {
-	wrong := ""
-	switch {
-	case rt.byToken && rt.config.Tokens == nil:
-		wrong = "Config.Tokens is needed"
-	case rt.sameTx && rt.config.Ledger == nil:
-		wrong = "SameTx needs Config.Ledger"
-	case rt.byToken && rt.key.read != nil && rt.config.Ledger == nil:
-		wrong = "BusinessKey needs Config.Ledger"
-	case rt.sameTx && rt.resolver != nil:
-		wrong = "SameTx and Resolver exclude each other: a rolled-back attempt leaves nothing to ask about"
-	case rt.lease < idem.MinLease || rt.limit < idem.MinLease || rt.retention < rt.lease || rt.wait < 0 || rt.keep < 0:
-		wrong = "Lease and Limit must be at least 1 ms, Retention at least the lease, Wait and ResultRetention not negative"
-	case rt.bodyLimit < 0 || rt.responseLimit < 0:
-		wrong = "BodyLimit and ResponseLimit must not be negative"
-	case rt.byToken && rt.retention < rt.config.Tokens.TTL():
-		wrong = "Retention must be at least the life of a token"
+	wrong := rt.contradiction()
+	for code := range rt.own {
+		if statusOf(code) == 0 {
+			wrong = "Say: there is no code " + code
+		}
 	}
 	if wrong != "" {
 		panic("web: route " + rt.businessType + ": " + wrong)
 	}
+	if rt.drop {
+		rt.wait = 0
+	}
 	rt.outlive(rt.retention)
 	return rt
+}
+
+func (rt *route) contradiction() string {
+	switch {
+	case rt.byToken && rt.config.Tokens == nil:
+		return "Config.Tokens is needed"
+	case rt.sameTx && rt.config.Ledger == nil:
+		return "SameTx needs Config.Ledger"
+	case rt.byToken && rt.key.read != nil && rt.config.Ledger == nil:
+		return "BusinessKey needs Config.Ledger"
+	case rt.sameTx && rt.resolver != nil:
+		return "SameTx and Resolver exclude each other: a rolled-back attempt leaves nothing to ask about"
+	case rt.resultless && (rt.sameTx || rt.resolver != nil || rt.drop):
+		return "a window or a lock has no record of its work: SameTx, Resolver and DropWhenDone are not for it"
+	case rt.reopen && rt.length == 0:
+		return "ReopenOnFailure is for windows"
+	case rt.drop && rt.byToken:
+		return "DropWhenDone is not for one-time tokens: a token is spent, and its duplicate must find what came of it"
+	case rt.drop && rt.config.Store == nil:
+		return "DropWhenDone needs Config.Store"
+	case rt.drop && (rt.sameTx || rt.resolver != nil):
+		return "DropWhenDone leaves nothing behind: SameTx and Resolver are not for it"
+	case rt.lease < idem.MinLease || rt.limit < idem.MinLease || rt.retention < rt.lease || rt.wait < 0 || rt.keep < 0:
+		return "Lease and Limit must be at least 1 ms, Retention at least the lease, Wait and ResultRetention not negative"
+	case rt.bodyLimit < 0 || rt.responseLimit < 0:
+		return "BodyLimit and ResponseLimit must not be negative"
+	case rt.byToken && rt.retention < rt.config.Tokens.TTL():
+		return "Retention must be at least the life of a token"
+	}
+	return ""
 }
 
 // safe methods have no effect to guard (RFC 9110, section 9.2.1); a browser repeats the token header on the GET after a 303.

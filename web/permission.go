@@ -70,33 +70,45 @@ func (s *submission) authenticateForm() *refusal {
 	if s.token.text == "" {
 		return refuse(TokenMissing)
 	}
-	return s.admitRequestIDs(form.values(requestIDField))
+	return s.token.admitRequestIDs(form.values(requestIDField))
 }
 
 // admitToken: authentic, for this action and this subject, and not contradicted by the header with the request id.
 func (s *submission) admitToken(text string) *refusal {
-	claims, err := s.config.Tokens.Verify(text)
-	if err != nil {
-		return refuse(TokenInvalid).because(err)
+	token, failure := s.authentic(s.w, text, s.businessType, s.caller.subject)
+	if token.text != "" {
+		s.token = token
 	}
-	s.token = permission{claims: claims, text: text}
-	s.w.Header().Set(s.config.RequestIDHeader, claims.RequestID)
-	switch {
-	case claims.Action != s.businessType:
-		return refuse(TokenWrongAction)
-	case claims.Subject != s.caller.subject:
-		return refuse(TokenWrongSubject)
+	if failure != nil {
+		return failure
 	}
-	return s.admitRequestIDs(s.r.Header.Values(s.config.RequestIDHeader))
+	return s.token.admitRequestIDs(s.r.Header.Values(s.config.RequestIDHeader))
 }
 
-func (s *submission) admitRequestIDs(given []string) *refusal {
+// authentic verifies a token. One that is authentic is returned with the refusal, if it is for another action or subject, and its request id named in the answer.
+func (g *Guard) authentic(w http.ResponseWriter, text, action, subject string) (permission, *refusal) {
+	claims, err := g.config.Tokens.Verify(text)
+	if err != nil {
+		return permission{}, refuse(TokenInvalid).because(err)
+	}
+	w.Header().Set(g.config.RequestIDHeader, claims.RequestID)
+	token := permission{claims: claims, text: text}
+	switch {
+	case claims.Action != action:
+		return token, refuse(TokenWrongAction)
+	case claims.Subject != subject:
+		return token, refuse(TokenWrongSubject)
+	}
+	return token, nil
+}
+
+func (p permission) admitRequestIDs(given []string) *refusal {
 	for _, requestID := range given {
 		switch {
 		case requestID == "":
 		case !tokens.ValidRequestID(requestID):
 			return refuse(RequestIDInvalid)
-		case requestID != s.token.claims.RequestID:
+		case requestID != p.claims.RequestID:
 			return refuse(RequestIDMismatch)
 		}
 	}

@@ -8,8 +8,11 @@ import (
 	"github.com/idemkit/idem/js"
 )
 
-// Routes serves the token service, the browser client, the style sheet and the pages that explain codes. It answers by the last segments of the path, and
-// so under any prefix that it is mounted at.
+// Routes serves the token service, the calls of other services, the browser client, the style sheet and the pages that explain codes. It answers by the
+// last segments of the path, and so under any prefix that it is mounted at.
+//
+// The calls of other services are consume, extend, complete and fail: JSON in, JSON out, refusals included, with one of Config.ServiceKeys. They belong to the
+// tenant that Config.Tenant finds in them. A browser's cookie means nothing to them, and so they may come from anywhere.
 func (g *Guard) Routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last := path.Base(r.URL.Path)
@@ -18,6 +21,8 @@ func (g *Guard) Routes() http.Handler {
 			g.only(w, r, http.MethodGet, func() { g.explain(w, r, last) })
 		case last == "token" && g.config.Tokens != nil:
 			g.only(w, r, http.MethodPost, func() { g.hand(w, r) })
+		case g.serviceCall(last) != nil:
+			g.only(w, r, http.MethodPost, func() { g.answerService(w, r, g.serviceCall(last)) })
 		case last == g.assets.Script.Name, last == g.assets.Script.HashedName:
 			g.only(w, r, http.MethodGet, func() { serve(w, r, g.assets.Script, "text/javascript; charset=utf-8", last) })
 		case last == g.assets.Style.Name, last == g.assets.Style.HashedName:

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -89,7 +91,7 @@ func readAsked(w http.ResponseWriter, r *http.Request) (grants, *refusal) {
 		return grants{}, failure
 	}
 	var call asked
-	if err := decode(body, &call); err != nil {
+	if err := decode(body, &call, "action", "requestId", "count"); err != nil {
 		return grants{}, refuse(BadRequest).with(err.Error())
 	}
 	grant := tokens.Grant{Action: defaultAction}
@@ -118,12 +120,12 @@ func readAsked(w http.ResponseWriter, r *http.Request) (grants, *refusal) {
 	return many, nil
 }
 
-// decode is strict: one value, no unknown members. The error is for the caller.
-func decode(body []byte, into any) error {
+// decode is strict: one object, with these members and no others. The error is for the caller.
+func decode(body []byte, into any, members ...string) error {
 	switch body = bytes.TrimSpace(body); {
 	case len(body) == 0:
 		return nil
-	case body[0] != '{':
+	case body[0] != '{', !utf8.Valid(body): // the decoder would make one text of different broken bytes
 		return errors.New("the body must be one JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -138,11 +140,11 @@ func decode(body []byte, into any) error {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something behind the JSON object")
 	}
-	return exact(body)
+	return exact(body, members)
 }
 
 // exact refuses what the decoder lets pass: null, a member twice, a name in another case, which all mean something else to somebody else.
-func exact(body []byte) (err error) {
+func exact(body []byte, members []string) (err error) {
 	seen := map[string]bool{}
 	gjson.ParseBytes(body).ForEach(func(name, value gjson.Result) bool {
 		switch {
@@ -150,7 +152,7 @@ func exact(body []byte) (err error) {
 			err = fmt.Errorf("the member %q has the wrong type", name.Str)
 		case seen[name.Str]:
 			err = fmt.Errorf("the member %q is repeated", name.Str)
-		case name.Str != "action" && name.Str != "requestId" && name.Str != "count":
+		case !slices.Contains(members, name.Str):
 			err = fmt.Errorf("there is no member %q", name.Str)
 		}
 		seen[name.Str] = true

@@ -42,6 +42,9 @@ func (s *shop) place(ctx context.Context, o *order) (int, error) {
 	if err := s.storage.insert(ctx, tx, o); err != nil {
 		return 0, err
 	}
+	if err := s.storage.announce(ctx, tx, *o); err != nil {
+		return 0, err
+	}
 	return s.strike(ctx), nil // after the write: what the transaction holds goes with it
 }
 

@@ -86,7 +86,14 @@ func (s *shop) strike(ctx context.Context) int {
 	if !f.strikes(ctx) {
 		return 0
 	}
-	switch f.fail {
+	return s.end(f.fail)
+}
+
+// strikeEach is strike where nobody counts attempts: each call that asks for it fails.
+func (s *shop) strikeEach(ctx context.Context) int { return s.end(faultsFrom(ctx).fail) }
+
+func (s *shop) end(how string) int {
+	switch how {
 	case "exit":
 		s.exit(exitStatus)
 	case "panic":

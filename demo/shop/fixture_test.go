@@ -3,6 +3,7 @@ package shop_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -12,9 +13,11 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 
 	"github.com/idemkit/idem"
@@ -36,7 +39,8 @@ type parts struct {
 	store   idem.TokenStore
 	ledger  idem.Ledger
 	storage *shop.Storage
-	forget  func() // makes the entrance store forget everything
+	forget  func()                     // makes the entrance store forget everything
+	open    func(t *testing.T) *sql.DB // the database, to be looked at from outside
 }
 
 // backends are the two ways to run the shop; every behaviour is tested on both.
@@ -45,6 +49,13 @@ func backends() map[string]func(t *testing.T) parts {
 }
 
 func onSQLite(t *testing.T) parts {
+	t.Helper()
+	p, _ := onFile(t)
+	return p
+}
+
+// onFile is onSQLite with the handle of its database.
+func onFile(t *testing.T) (parts, *sql.DB) {
 	t.Helper()
 	db, err := sqlitestore.Open(filepath.Join(t.TempDir(), "shop.db"))
 	must(t, err)
@@ -55,7 +66,7 @@ func onSQLite(t *testing.T) parts {
 	storage, err := shop.OnSQLite(t.Context(), db)
 	must(t, err)
 	store := memstore.New(memstore.Options{Forgetful: true})
-	return parts{store, ledger, storage, store.Forget}
+	return parts{store: store, ledger: ledger, storage: storage, forget: store.Forget, open: func(*testing.T) *sql.DB { return db }}, db
 }
 
 func onPostgres(t *testing.T) parts {
@@ -71,7 +82,15 @@ func onPostgres(t *testing.T) parts {
 	storage, err := shop.OnPostgres(t.Context(), pool)
 	must(t, err)
 	redis := testkit.Redis(t)
-	return parts{redisstore.New(redis.Client(t), redisstore.Options{}), ledger, storage, func() { redis.FlushAll(t) }}
+	return parts{
+		store: redisstore.New(redis.Client(t), redisstore.Options{}), ledger: ledger, storage: storage, forget: func() { redis.FlushAll(t) },
+		open: func(t *testing.T) *sql.DB {
+			t.Helper()
+			looked := stdlib.OpenDBFromPool(pool)
+			t.Cleanup(func() { _ = looked.Close() })
+			return looked
+		},
+	}
 }
 
 // site is a running shop and one browser that visits it.
@@ -81,10 +100,17 @@ type site struct {
 	client *http.Client
 	exits  chan int
 	parts  parts
+	close  func() // at the latest with the test
 }
 
 // open serves a shop on these parts, as main does. The fault "exit" leaves the claim as a process that died would: nobody releases it.
 func open(t *testing.T, p parts) *site {
+	t.Helper()
+	return openWith(t, p, nil)
+}
+
+// openWith is open with another broker for the orders' events.
+func openWith(t *testing.T, p parts, broker shop.Broker) *site {
 	t.Helper()
 	secret := bytes.Repeat([]byte("k"), tokens.MinSecret)
 	key, err := tokens.HS256("test", secret)
@@ -96,8 +122,13 @@ func open(t *testing.T, p parts) *site {
 		Tokens: issuer, Store: p.store, Ledger: p.ledger, ErrorPage: shop.ErrorPage(), Logger: quiet, Lease: time.Second,
 	})
 	must(t, err)
+	points, err := shop.NewPoints(shop.PointsConfig{Storage: p.storage, Ledger: p.ledger, Broker: broker, Lease: time.Second, Logger: quiet})
+	must(t, err)
+	running, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- points.Run(running) }()
 	exits := make(chan int, 1)
-	handler, err := shop.New(shop.Config{Guard: guard, Storage: p.storage, Logger: quiet, Exit: func(code int) {
+	handler, err := shop.New(shop.Config{Guard: guard, Storage: p.storage, Points: points, Logger: quiet, Exit: func(code int) {
 		exits <- code
 		panic(http.ErrAbortHandler)
 	}})
@@ -105,7 +136,13 @@ func open(t *testing.T, p parts) *site {
 	served := httptest.NewServer(server.Recover(quiet)(handler))
 	s := &site{T: t, url: served.URL, exits: exits, parts: p}
 	s.client = newBrowser(t)
-	t.Cleanup(func() { served.Close(); must(t, guard.Drain(context.WithoutCancel(t.Context()))) })
+	s.close = sync.OnceFunc(func() {
+		served.Close()
+		must(t, guard.Drain(context.WithoutCancel(t.Context())))
+		stop()
+		must(t, <-ended)
+	})
+	t.Cleanup(s.close)
 	return s
 }
 

@@ -20,6 +20,8 @@ func calls() []call {
 		{"POST", "/api/refunds", "business key refundNo, with a resolver that asks the gateway"},
 		{"POST", "/api/transfers", "Idempotency-Key, claim and work in one transaction"},
 		{"GET", "/api/accounts", "the balances, whose sum never changes"},
+		{"POST", "/api/payments", "deduplication window over orderNo and paymentChannel"},
+		{"POST", "/api/stock", "distributed lock per sku, with a fence at the write"},
 		{"POST", "/api/idempotent/token", "hands out tokens"},
 	}
 }
@@ -86,7 +88,7 @@ func indexPage(s site) templ.Component {
 				var templ_7745c5c3_Var3 string
 				templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(c.method)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 40, Col: 33}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 42, Col: 33}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 				if templ_7745c5c3_Err != nil {
@@ -99,7 +101,7 @@ func indexPage(s site) templ.Component {
 				var templ_7745c5c3_Var4 string
 				templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(c.path)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 40, Col: 48}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 42, Col: 48}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 				if templ_7745c5c3_Err != nil {
@@ -112,7 +114,7 @@ func indexPage(s site) templ.Component {
 				var templ_7745c5c3_Var5 string
 				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(c.guard)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 40, Col: 75}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 42, Col: 75}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
@@ -123,14 +125,14 @@ func indexPage(s site) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><h2>Let things go wrong</h2><p>Add <code>?delay=1600ms</code> to a POST and the work takes that long. Add <code>?fail=500</code>, <code>panic</code>, <code>422</code> or <code>exit</code> and the first attempt ends so; send the same again and see what became of it. On the address of the form, <a href=\"/form?delay=1600ms\"><code>/form?delay=1600ms</code></a>, it is the form’s submission that takes so long.</p><p>Run these twice:</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Commands\"><pre>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><p>Every guarded order also earns points: its event goes through a queue, and a consumer grants them once, however often it arrives. The receipt shows them.</p><p>Services in any language may guard their own work here, by <code>/api/idempotent/consume</code>, <code>extend</code>, <code>complete</code> and <code>fail</code>, once <code>IDEM_SERVICE_KEY</code> is set.</p><h2>Let things go wrong</h2><p>Add <code>?delay=1600ms</code> to a POST and the work takes that long. Add <code>?fail=500</code>, <code>panic</code>, <code>422</code> or <code>exit</code> and the first attempt ends so; send the same again and see what became of it. Where nobody counts attempts - transfers, payments, stock - each call ends so that asks for it. On the address of the form, <a href=\"/form?delay=1600ms\"><code>/form?delay=1600ms</code></a>, it is the form’s submission that takes so long.</p><p>Run these twice:</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Commands\"><pre>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(tryRefund + "\n" + tryTransfer)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 52, Col: 108}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 57, Col: 108}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
@@ -174,7 +176,7 @@ func card(url templ.SafeURL, title, text string) templ.Component {
 		var templ_7745c5c3_Var8 string
 		templ_7745c5c3_Var8, templ_7745c5c3_Err = templruntime.NewAttributeExpression(url).ResolveURL(ctx)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 58, Col: 19}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 63, Col: 19}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var8)
 		if templ_7745c5c3_Err != nil {
@@ -187,7 +189,7 @@ func card(url templ.SafeURL, title, text string) templ.Component {
 		var templ_7745c5c3_Var9 string
 		templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(title)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 58, Col: 29}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 63, Col: 29}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 		if templ_7745c5c3_Err != nil {
@@ -200,7 +202,7 @@ func card(url templ.SafeURL, title, text string) templ.Component {
 		var templ_7745c5c3_Var10 string
 		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(text)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 59, Col: 11}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/index.templ`, Line: 64, Col: 11}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 		if templ_7745c5c3_Err != nil {

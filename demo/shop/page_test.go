@@ -224,6 +224,8 @@ func TestMethods(t *testing.T) {
 		"HEAD of the form":    {http.MethodHead, "/form", "", 200},
 		"PUT to orders":       {http.MethodPut, "/api/orders", "GET, POST", 405},
 		"GET of refunds":      {http.MethodGet, "/api/refunds", "POST", 405},
+		"GET of payments":     {http.MethodGet, "/api/payments", "POST", 405},
+		"GET of stock":        {http.MethodGet, "/api/stock", "POST", 405},
 		"POST to accounts":    {http.MethodPost, "/api/accounts", "GET", 405},
 		"DELETE of the form":  {http.MethodDelete, "/form", "GET, POST", 405},
 		"GET of no API":       {http.MethodGet, "/api/nothing", "", 404},

@@ -56,7 +56,7 @@ func (s *shop) invalid(w http.ResponseWriter, err error) {
 	s.writeProblem(w, http.StatusBadRequest, err.Error(), nil)
 }
 
-// unprocessable answers what is JSON and no order, refund or transfer.
+// unprocessable answers what is JSON and not what the route takes.
 func (s *shop) unprocessable(w http.ResponseWriter, wrong complaints) {
 	s.writeProblem(w, http.StatusUnprocessableEntity, wrong.String(), wrong)
 }
@@ -68,4 +68,13 @@ func (s *shop) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.log.ErrorContext(r.Context(), "shop: a request failed", "path", r.URL.Path, "error", err)
 	w.Header().Set("Retry-After", "1")
 	s.refuse(w, r, http.StatusServiceUnavailable, away)
+}
+
+// errUnsure says that a write that commits on its own got no answer.
+var errUnsure = errors.New("shop: it is not known whether it was written")
+
+// unsure is fail where "nothing was written" would be more than anybody knows. No time to come again is given: nobody may repeat it unseen.
+func (s *shop) unsure(w http.ResponseWriter, r *http.Request, err error) {
+	s.log.ErrorContext(r.Context(), "shop: a request failed", "path", r.URL.Path, "error", err)
+	s.refuse(w, r, http.StatusServiceUnavailable, "The database did not answer, so it is not known whether this was written. Please look before you send it again.")
 }

@@ -15,8 +15,9 @@ import (
 
 // Config is what the shop is made from.
 type Config struct {
-	Guard   *web.Guard     // required; with Tokens and a Ledger, mounted at web.DefaultPrefix
+	Guard   *web.Guard     // required; with Tokens, a Store and a Ledger, mounted at web.DefaultPrefix
 	Storage *Storage       // required; in the database of the guard's ledger
+	Points  *Points        // granted for guarded orders, while its Run goes on. Nil: they are granted by another process, or later
 	Exit    func(code int) // ends the process, for the fault "exit". Nil: os.Exit
 	Logger  *slog.Logger   // gets what users are not shown. Nil: slog.Default()
 }
@@ -25,6 +26,7 @@ type Config struct {
 type shop struct {
 	guard   *web.Guard
 	storage *Storage
+	points  *Points
 	site    site
 	exit    func(int)
 	log     *slog.Logger
@@ -35,7 +37,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Guard == nil || c.Storage == nil {
 		return nil, errors.New("shop: a shop needs a Guard and a Storage")
 	}
-	s := &shop{guard: c.Guard, storage: c.Storage, site: newSite(), exit: c.Exit, log: c.Logger}
+	s := &shop{guard: c.Guard, storage: c.Storage, points: c.Points, site: newSite(), exit: c.Exit, log: c.Logger}
 	if s.exit == nil {
 		s.exit = os.Exit
 	}
@@ -64,7 +66,7 @@ func (s *shop) pages(r chi.Router) {
 	r.With(s.guard.Forms).Get("/spa", s.spa)
 	r.With(s.guard.Forms).Get("/double-click", s.doubleClick)
 	r.With(s.withFaults, s.guard.Forms).Get("/form", s.showForm)
-	r.With(s.withFaults, s.guardOrders()).Post("/form", s.submitForm)
+	r.With(s.withFaults, s.points.after, s.guardOrders()).Post("/form", s.submitForm)
 	r.With(s.withFaults).Post("/unguarded/form", s.submitUnguarded)
 }
 
@@ -72,12 +74,15 @@ func (s *shop) api(r chi.Router) {
 	faults := web.Ignore("delay", "fail")
 	r.Get("/api/orders", s.listOrders)
 	r.Get("/api/accounts", s.listAccounts)
-	r.With(s.withFaults, s.guardOrders()).Post("/api/orders", s.postOrder)
+	r.With(s.withFaults, s.points.after, s.guardOrders()).Post("/api/orders", s.postOrder)
 	r.With(s.withFaults).Post("/api/unguarded/orders", s.postUnguarded)
 	r.With(s.withFaults, s.guard.Key("refund", web.JSONKey("refundNo"), web.Anonymous(), web.Resolver(s.storage.askGateway), faults)).
 		Post("/api/refunds", s.postRefund)
 	r.With(s.withFaults, s.guard.Key("transfer", web.HeaderKey("Idempotency-Key"), web.Anonymous(), web.SameTx(), faults)).
 		Post("/api/transfers", s.postTransfer)
+	r.With(s.withFaults, s.guard.Window("payment", paymentWindow, web.JSONKey("orderNo", "paymentChannel"), web.ReopenOnFailure())).
+		Post("/api/payments", s.postPayment)
+	r.With(s.withFaults, s.guard.Lock("stock", web.JSONKey("sku"))).Post("/api/stock", s.postStock)
 }
 
 // guardOrders is one line for two routes: the form and the API.

@@ -40,15 +40,18 @@ func (s *shop) receipt(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, http.StatusNotFound, "Nothing was ordered under this number.")
 		return
 	}
-	times := 0
+	times, earned := 0, reward{}
 	if err == nil {
 		times, _, err = s.storage.ordersOf(r.Context(), o.Item)
+	}
+	if err == nil {
+		earned, err = s.storage.reward(r.Context(), o.ID)
 	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	s.page(w, r, http.StatusOK, receiptPage(s.site, o, times))
+	s.page(w, r, http.StatusOK, receiptPage(s.site, o, times, earned))
 }
 
 // withDelay is a URL that passes the parameter delay of this request on.

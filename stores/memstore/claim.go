@@ -91,9 +91,9 @@ func (s *Store) write(c idem.Claim, now instant) *record {
 	if r.state != idem.Processing || len(c.Fingerprint) > 0 {
 		r.fingerprint = c.Fingerprint
 	}
-	r.state, r.owner, r.attempt = idem.Processing, c.Owner, c.Attempt
+	r.state, r.owner, r.attempt, r.ledger = idem.Processing, c.Owner, c.Attempt, c.Ledger
 	r.leaseEnd = now + c.Lease
-	s.prolong(r, now+c.Retention)
+	s.change(r, c.Retention, now)
 	return r
 }
 
@@ -101,7 +101,7 @@ func (s *Store) write(c idem.Claim, now instant) *record {
 func (s *Store) rename(r *record, q idem.Request, now instant) {
 	if giver := s.sibling(q, now); giver != nil {
 		s.unindex(giver)
-		giver.requestID = ""
+		giver.requestID, giver.changed = "", now
 	}
 	s.unindex(r)
 	r.subject, r.requestID = q.Subject, q.RequestID

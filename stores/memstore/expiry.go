@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"container/heap"
+	"time"
 
 	"github.com/idemkit/idem"
 )
@@ -113,6 +114,12 @@ func (s *Store) prolong(r *record, end instant) {
 		next = min(r.end, r.keepEnd)
 	}
 	s.timers.rearm(r, next)
+}
+
+// change notes that the record was written, which begins its retention anew.
+func (s *Store) change(r *record, retention time.Duration, now instant) {
+	r.changed = now
+	s.prolong(r, now+retention)
 }
 
 func (s *Store) insert(key idem.Key, end instant) *record {

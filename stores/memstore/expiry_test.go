@@ -221,12 +221,12 @@ func TestPurgeAtOnce(t *testing.T) {
 	for i := range 1000 {
 		b.complete(request(fmt.Sprint(i)), idem.Result{Status: 200})
 	}
-	if n, err := b.Purge(t.Context(), 1000); n != 0 || err != nil {
+	if n, err := b.Purge(t.Context(), nil, 1000); n != 0 || err != nil {
 		t.Fatalf("Purge before the end: %d, %v", n, err)
 	}
 	b.clock.Advance(time.Hour)
 	for _, row := range []struct{ limit, want int }{{0, 0}, {1, 1}, {600, 600}, {600, 399}, {600, 0}} {
-		if n, err := b.Purge(t.Context(), row.limit); n != row.want || err != nil {
+		if n, err := b.Purge(t.Context(), nil, row.limit); n != row.want || err != nil {
 			t.Errorf("Purge(%d): %d, %v; want %d", row.limit, n, err, row.want)
 		}
 	}

@@ -20,20 +20,21 @@ func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, er
 			lost = append(lost, i)
 		} else {
 			r.leaseEnd = now + c.Lease
-			s.prolong(r, now+c.Retention)
+			s.change(r, c.Retention, now)
 		}
 	}
 	return lost, nil
 }
 
-// held is the record while it is the claim's, written again where the store may forget and did; nil when the claim is lost.
+// held is the record while it is the claim's, written again where the store may forget and did; nil when the claim is lost. A lock that vanished is
+// lost: somebody else may have had it since.
 func (s *Store) held(c idem.Claim, now instant) *record {
 	if s.transactionOn(c.Key, now) != nil {
 		return nil
 	}
 	r := s.find(c.Key, now)
 	switch {
-	case r == nil && s.forgetful:
+	case r == nil && s.forgetful && !c.Exclusive:
 		return s.write(c, now)
 	case r == nil || !r.heldBy(c):
 		return nil
@@ -69,7 +70,7 @@ func (s *Store) succeed(row *record, c idem.Claim, r idem.Result, now instant) {
 	}
 	r.Keep = 0
 	row.result = r
-	s.prolong(row, now+c.Retention)
+	s.change(row, c.Retention, now)
 }
 
 // Release ends the claim as Failed, Cancelled or Processing; any other state is ErrInvalid.
@@ -93,7 +94,7 @@ func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ stri
 		return idem.ErrClaimLost
 	}
 	row.release(as, now)
-	s.prolong(row, now+c.Retention)
+	s.change(row, c.Retention, now)
 	return nil
 }
 

@@ -66,9 +66,19 @@ func (l lossy) ClaimTx(ctx context.Context, q idem.Request, limit time.Duration)
 	return idem.Answer{}, nil, nil, errors.Join(errCut, err)
 }
 
-func (l lossy) Purge(ctx context.Context, limit int) (int, error) {
-	n, err := l.Store.Purge(ctx, limit)
+func (l lossy) Purge(ctx context.Context, abandoned []string, limit int) (int, error) {
+	n, err := l.Store.Purge(ctx, abandoned, limit)
 	return n, errors.Join(errCut, err)
+}
+
+func (l lossy) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
+	_, err := l.Store.Find(ctx, q)
+	return nil, errors.Join(errCut, err)
+}
+
+func (l lossy) Fence(ctx context.Context) (int64, error) {
+	_, err := l.Store.Fence(ctx)
+	return 0, errors.Join(errCut, err)
 }
 
 // lossyTx loses the reply to the commit and cannot ask again.

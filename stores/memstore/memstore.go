@@ -46,6 +46,8 @@ type Store struct {
 
 	open            map[idem.Key]*transaction
 	openByIntention map[intention]*transaction
+
+	lastFence int64 // the ledger's: what the entrance forgets leaves it as it is
 }
 
 var (
@@ -81,7 +83,8 @@ func (s *Store) Name() string { return s.name }
 // Ping returns the context's error, if any: memory is always there.
 func (s *Store) Ping(ctx context.Context) error { return ctx.Err() }
 
-// Forget drops everything, as a restarted Redis does; open transactions count as rolled back. It is for tests of what happens then.
+// Forget drops all records and tokens, as a restarted Redis does; open transactions count as rolled back. The sequence of Fence goes on. It is for
+// tests of what happens then.
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

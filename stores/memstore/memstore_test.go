@@ -108,10 +108,10 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	running.Wait()
 	b.clock.Advance(24 * time.Hour)
-	if n, err := b.Purge(t.Context(), 100); err != nil || n > 5 {
+	if n, err := b.Purge(t.Context(), nil, 100); err != nil || n > 5 {
 		t.Errorf("Purge: %d, %v", n, err)
 	}
-	if n, err := b.Purge(t.Context(), 100); err != nil || n != 0 {
+	if n, err := b.Purge(t.Context(), nil, 100); err != nil || n != 0 {
 		t.Errorf("Purge of nothing: %d, %v", n, err)
 	}
 }
@@ -130,7 +130,7 @@ func (b bench) churn(q idem.Request) {
 		errs = append(errs, tx.Complete(work, idem.Result{Body: []byte("body"), Kept: true}))
 	}
 	errs = append(errs, b.Complete(ctx, claim, idem.Result{}), b.Restore(ctx, claim, idem.Result{}))
-	_, err = b.Purge(ctx, 1)
+	_, err = b.Purge(ctx, nil, 1)
 	b.Lapse(q.Key)
 	for _, err := range append(errs, err) {
 		if err != nil && !errors.Is(err, idem.ErrClaimLost) {

@@ -17,8 +17,10 @@ type record struct {
 	owner       string
 	subject     string
 	requestID   string
+	ledger      string
 	fingerprint []byte
 	result      idem.Result
+	changed     instant
 	leaseEnd    instant
 	keepEnd     instant // of header and body
 	end         instant // of the record
@@ -44,8 +46,11 @@ func (r *record) view(now instant) idem.Record {
 	if r.state == idem.Processing {
 		seen.LeaseLeft = r.leaseEnd - now
 	}
-	if r.keepEnd <= now {
+	switch {
+	case r.keepEnd <= now:
 		seen.Result = idem.Result{Status: r.result.Status}
+	case r.result.Kept && r.keepEnd < forever:
+		seen.Result.Keep = r.keepEnd - now
 	}
 	return seen
 }
@@ -69,6 +74,7 @@ func own(q idem.Request) idem.Request {
 	q.Subject = strings.Clone(q.Subject)
 	q.RequestID = strings.Clone(q.RequestID)
 	q.Owner = strings.Clone(q.Owner)
+	q.Ledger = strings.Clone(q.Ledger)
 	q.Fingerprint = bytes.Clone(q.Fingerprint)
 	return q
 }

@@ -144,13 +144,3 @@ func (t *transaction) Rollback(context.Context) error {
 	t.store.close(t)
 	return nil
 }
-
-// Purge drops up to limit records whose time is over. The store does so by itself; this does it at once.
-func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sweep(s.now().Sub(s.epoch), limit), nil
-}

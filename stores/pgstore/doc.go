@@ -14,7 +14,15 @@
 // finish whose reply was lost is recognised. fingerprint and result_body are bytea and result_headers is JSON in a text column, as jsonb would reorder and
 // lose bytes. result_headers is null where the result is not kept; result_until ends header and body before the record. format is [idem.Format]. expires_at is the
 // end of the retention, written with each claim and finish but not with renewals: those touch no indexed column and stay heap-only updates, which is also
-// why lease_until has no index. Purge reads the partial index on expires_at; the one on created_at is for looking at what hangs.
+// why lease_until has no index, nor updated_at. Purge reads the partial index on expires_at; those on created_at are for Find. Making an index keeps writers of a table that is large
+// already waiting meanwhile; who cannot have that makes it CONCURRENTLY under the same name before Migrate.
+//
+// Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along.
+//
+// # One transaction
+//
+// [Once] commits claim, work and record together in a transaction that it makes, [OnceTx] in one that the caller has. [NewSQL] takes a *sql.DB of pgx's driver
+// instead of a pool; work then has the same transaction by [SQLTx], for code on database/sql, and by [Tx].
 //
 // # How it decides
 //

@@ -6,105 +6,93 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // ErrGuarded is what Commit and Rollback of the transaction from Tx return. The guard ends it, together with the record; work that must not
 // be committed returns an error instead.
 var ErrGuarded = errors.New("pgstore: the guard commits or rolls back this transaction, together with the record")
 
-// guardedTx is the transaction as the work sees it. After its end it refuses everything: its connection serves somebody else by then.
+// guardedTx is the transaction as the work sees it. After its end it refuses everything: its connection serves somebody else by then. What Conn and LargeObjects return
+// is not watched.
 type guardedTx struct {
 	pgx.Tx
-	work   *work
+	span   *span
 	nested bool // a savepoint, which the work may end
 }
 
-func (t *guardedTx) ended() bool { return t.work.ended.Load() }
-
 func (t *guardedTx) Begin(ctx context.Context) (pgx.Tx, error) {
-	if t.ended() {
+	if !t.span.enter() {
 		return nil, pgx.ErrTxClosed
 	}
+	defer t.span.leave()
 	savepoint, err := t.Tx.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &guardedTx{Tx: savepoint, work: t.work, nested: true}, nil
+	return &guardedTx{Tx: savepoint, span: t.span, nested: true}, nil
 }
 
-func (t *guardedTx) Commit(ctx context.Context) error {
-	switch {
-	case t.ended():
+func (t *guardedTx) Commit(ctx context.Context) error { return t.finish(ctx, t.Tx.Commit) }
+
+func (t *guardedTx) Rollback(ctx context.Context) error { return t.finish(ctx, t.Tx.Rollback) }
+
+func (t *guardedTx) finish(ctx context.Context, end func(context.Context) error) error {
+	if !t.span.enter() {
 		return pgx.ErrTxClosed
-	case t.nested:
-		return t.Tx.Commit(ctx)
 	}
-	return ErrGuarded
-}
-
-func (t *guardedTx) Rollback(ctx context.Context) error {
-	switch {
-	case t.ended():
-		return pgx.ErrTxClosed
-	case t.nested:
-		return t.Tx.Rollback(ctx)
+	defer t.span.leave()
+	if t.nested {
+		return end(ctx)
 	}
 	return ErrGuarded
 }
 
 func (t *guardedTx) Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error) {
-	if t.ended() {
+	if !t.span.enter() {
 		return pgconn.CommandTag{}, pgx.ErrTxClosed
 	}
+	defer t.span.leave()
 	return t.Tx.Exec(ctx, sql, arguments...)
 }
 
 func (t *guardedTx) Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error) {
-	if t.ended() {
+	if !t.span.enter() {
 		return closedRows{}, pgx.ErrTxClosed
 	}
-	return t.Tx.Query(ctx, sql, arguments...)
+	defer t.span.leave()
+	rows, err := t.Tx.Query(ctx, sql, arguments...)
+	return guardedRows{rows: rows, span: t.span}, err
 }
 
 func (t *guardedTx) QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row {
-	if t.ended() {
+	if !t.span.enter() {
 		return closedRows{}
 	}
-	return t.Tx.QueryRow(ctx, sql, arguments...)
+	defer t.span.leave()
+	return guardedRow{row: t.Tx.QueryRow(ctx, sql, arguments...), span: t.span}
 }
 
 func (t *guardedTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.ended() {
-		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+	late := pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+	if !t.span.enter() {
+		return late
 	}
-	return t.Tx.SendBatch(ctx, b)
+	defer t.span.leave()
+	return guardedBatch{BatchResults: t.Tx.SendBatch(ctx, b), late: late, span: t.span}
 }
 
 func (t *guardedTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, source pgx.CopyFromSource) (int64, error) {
-	if t.ended() {
+	if !t.span.enter() {
 		return 0, pgx.ErrTxClosed
 	}
+	defer t.span.leave()
 	return t.Tx.CopyFrom(ctx, table, columns, source)
 }
 
 func (t *guardedTx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if t.ended() {
+	if !t.span.enter() {
 		return nil, pgx.ErrTxClosed
 	}
+	defer t.span.leave()
 	return t.Tx.Prepare(ctx, name, sql)
 }
-
-// closedRows are the rows of a transaction that has ended.
-type closedRows struct{}
-
-func (closedRows) Close()                                       {}
-func (closedRows) Err() error                                   { return pgx.ErrTxClosed }
-func (closedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
-func (closedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
-func (closedRows) Next() bool                                   { return false }
-func (closedRows) Scan(...any) error                            { return pgx.ErrTxClosed }
-func (closedRows) Values() ([]any, error)                       { return nil, pgx.ErrTxClosed }
-func (closedRows) RawValues() [][]byte                          { return nil }
-func (closedRows) Conn() *pgx.Conn                              { return nil }
-func (closedRows) TypeMap() *pgtype.Map                         { return pgtype.NewMap() }

@@ -47,13 +47,17 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, options Options) error {
 	if err != nil {
 		return err
 	}
-	db := openDB(pool)
+	return chosen.migrate(ctx, openDB(pool))
+}
+
+// migrate closes db.
+func (n names) migrate(ctx context.Context, db *sql.DB) error {
 	defer func() { _ = db.Close() }() // what it did is committed or has failed
-	provider, err := chosen.provider(db)
+	provider, err := n.provider(db)
 	if err != nil {
 		return fmt.Errorf("pgstore: migrate: %w", err)
 	}
-	turn, err := chosen.enter(ctx, db)
+	turn, err := n.enter(ctx, db)
 	if err != nil {
 		return failed(ctx, "migrate", err)
 	}

@@ -25,6 +25,7 @@ func (l *lab) shape(schema string) []string {
 		SELECT concat_ws(' ', column_name, data_type, collation_name, is_nullable, column_default) FROM information_schema.columns
 		WHERE table_schema = $1 AND table_name = 'idempotent_record'
 		UNION ALL SELECT replace(indexdef, $1, '') FROM pg_indexes WHERE schemaname = $1 AND tablename = 'idempotent_record'
+		UNION ALL SELECT concat_ws(' ', sequencename, data_type, increment_by, cycle, cache_size) FROM pg_sequences WHERE schemaname = $1 AND sequencename LIKE '%fence'
 		UNION ALL SELECT array_to_string(reloptions, ',') FROM pg_class WHERE relname = 'idempotent_record' AND relnamespace = $1::text::regnamespace`, schema)
 	if err != nil {
 		l.Fatal(err)
@@ -77,12 +78,33 @@ func TestMigrateTwiceKeepsTheRecords(t *testing.T) {
 		}
 	}
 	l.stands(request("1"), idem.Processing, 1)
-	if n := query[int](l, `SELECT count(*) FROM idempotent_record_migration WHERE version_id > 0`); n != 1 {
-		t.Errorf("%d migrations noted, want 1", n)
+	if n := query[int](l, `SELECT count(*) FROM idempotent_record_migration WHERE version_id > 0`); n != 2 {
+		t.Errorf("%d migrations noted, want 2", n)
 	}
 	if there := query[bool](l, `SELECT to_regclass('goose_db_version') IS NOT NULL`); there {
 		t.Error("the application's own goose table was made")
 	}
+}
+
+// A database that the version before this one has made and filled gets what is missing, and keeps its records.
+func TestMigrateFromTheFirstVersion(t *testing.T) {
+	t.Parallel()
+	l := emptyLab(t)
+	options := pgstore.Options{}
+	if err := pgstore.Migrate(t.Context(), l.pool, options); err != nil {
+		t.Fatal(err)
+	}
+	l.store = open(t, l.pool)
+	l.won(request("1"), 1)
+	l.exec(`DROP SEQUENCE idempotent_record_fence; DROP INDEX idempotent_record_failed;
+		DELETE FROM idempotent_record_migration WHERE version_id = 2`)
+	if err := pgstore.Migrate(t.Context(), l.pool, options); err != nil {
+		t.Fatal(err)
+	}
+	if number, err := l.store.Fence(t.Context()); err != nil || number != 1 {
+		t.Errorf("Fence: %d, %v", number, err)
+	}
+	l.stands(request("1"), idem.Processing, 1)
 }
 
 func TestManyProcessesMigrateAtOnce(t *testing.T) {
@@ -98,8 +120,8 @@ func TestManyProcessesMigrateAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if n := query[int](l, `SELECT count(*) FROM app.idempotent_record_migration WHERE version_id > 0`); n != 1 {
-		t.Errorf("%d migrations noted, want 1", n)
+	if n := query[int](l, `SELECT count(*) FROM app.idempotent_record_migration WHERE version_id > 0`); n != 2 {
+		t.Errorf("%d migrations noted, want 2", n)
 	}
 }
 
@@ -138,6 +160,9 @@ func TestNamesThatNeedQuotes(t *testing.T) {
 		}
 		if err := store.Ping(t.Context()); err != nil {
 			t.Errorf("%+v: %v", options, err)
+		}
+		if number, err := store.Fence(t.Context()); err != nil || number != 1 {
+			t.Errorf("%+v: Fence: %d, %v; tables must not share sequences", options, number, err)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func TestPurgeOfNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	for _, limit := range []int{-1, 0, 1} {
-		if n, err := l.store.Purge(t.Context(), limit); n != 0 || err != nil {
+		if n, err := l.store.Purge(t.Context(), nil, limit); n != 0 || err != nil {
 			t.Errorf("Purge(%d): %d, %v", limit, n, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Schema holds the table. Default "public".
 	Schema string
-	// Table is the table's name. Default "idempotent_record". Indexes and the table of migrations bear it as their prefix.
+	// Table is the table's name. Default "idempotent_record". Indexes, the sequence of fences and the table of migrations bear it as their prefix.
 	Table string
 }
 
@@ -31,6 +31,8 @@ const (
 	requestIDSuffix = "_request_id"
 	runningSuffix   = "_processing"
 	expirySuffix    = "_expiry"
+	failedSuffix    = "_failed"
+	fenceSuffix     = "_fence"
 	maxTable        = maxName - len(requestIDSuffix)
 )
 
@@ -63,6 +65,8 @@ func (n names) migrations() string {
 	return pgx.Identifier{n.schema, n.table + migrationSuffix}.Sanitize()
 }
 
+func (n names) fence() string { return pgx.Identifier{n.schema, n.table + fenceSuffix}.Sanitize() }
+
 // render fills the names into SQL. Nothing else ever gets into a statement but as a parameter.
 func (n names) render(sql string) string {
 	index := func(suffix string) string { return pgx.Identifier{n.table + suffix}.Sanitize() }
@@ -72,6 +76,8 @@ func (n names) render(sql string) string {
 		"{{request_id_index}}", index(requestIDSuffix),
 		"{{processing_index}}", index(runningSuffix),
 		"{{expiry_index}}", index(expirySuffix),
+		"{{failed_index}}", index(failedSuffix),
+		"{{fence}}", n.fence(),
 		"{{columns}}", recordColumns,
 		"{{free}}", free,
 		"{{format}}", fmt.Sprint(idem.Format),

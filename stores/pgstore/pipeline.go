@@ -26,12 +26,17 @@ const endTimeout = 5 * time.Second
 
 // transact runs what queue adds to a batch as one transaction in one round trip.
 func (s *Store) transact(ctx context.Context, queue func(*pgx.Batch)) error {
-	conn, err := s.pool.Acquire(ctx)
+	return s.use(ctx, func(c *pgx.Conn) error { return transactOn(ctx, c, queue) })
+}
+
+// use borrows a connection for f.
+func (s *Store) use(ctx context.Context, f func(*pgx.Conn) error) error {
+	borrowed, err := s.source.borrow(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
-	return transactOn(ctx, conn.Conn(), queue)
+	defer borrowed.release()
+	return borrowed.use(f)
 }
 
 func transactOn(ctx context.Context, conn *pgx.Conn, queue func(*pgx.Batch)) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/internal/testkit"
 )
 
@@ -23,7 +24,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Exec(t, text)
-	db.Exec(t, `INSERT INTO idempotent_record SELECT 'shop', 'order', i::text, CASE WHEN i % 10 = 0 THEN 'processing' ELSE 'succeeded' END, 1, 'owner', 'alice', i::text,
+	db.Exec(t, `INSERT INTO idempotent_record SELECT 'shop', 'order', i::text, CASE i % 10 WHEN 0 THEN 'processing' WHEN 1 THEN 'failed' ELSE 'succeeded' END, 1, 'owner', 'alice', i::text,
 		NULL, 201, '[]', '', NULL, 1, now(), NULL, now() + interval '1 day', now(), now() FROM generate_series(1, 20000) i`)
 	db.Exec(t, `VACUUM ANALYZE idempotent_record`)
 	conn, err := pgx.Connect(ctx, db.URL())
@@ -45,7 +46,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	}{
 		"take over": {sql.takeOver, 12}, "give up": {sql.giveUpRequestID, 5}, "find": {sql.find, 7}, "look": {sql.look, 5},
 		"worked": {sql.worked, 5}, "complete": {sql.complete, 10}, "release": {sql.release, 8}, "fence": {sql.fence, 5},
-		"extend": {sql.extend, 6}, "purge": {sql.purge, 1},
+		"extend": {sql.extend, 6}, "purge": {sql.purge, 2},
+		"find processing": {sql.search[idem.Processing], 3}, "find failed": {sql.search[idem.Failed], 3},
 	} {
 		plan := explain(ctx, t, conn, strings.ReplaceAll(name, " ", "_"), row.sql, row.parameters)
 		if strings.Contains(plan, "Seq Scan on idempotent_record") || !strings.Contains(plan, "Index") {

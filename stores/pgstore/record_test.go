@@ -112,7 +112,7 @@ func TestNewerFormatIsNeitherReadNorWritten(t *testing.T) {
 			if lost, err := l.store.Extend(t.Context(), []idem.Claim{claim}); err != nil || len(lost) != 1 {
 				t.Errorf("Extend: %v, %v; want it lost", lost, err)
 			}
-			if n, err := l.store.Purge(t.Context(), 10); n != 0 || err != nil {
+			if n, err := l.store.Purge(t.Context(), nil, 10); n != 0 || err != nil {
 				t.Errorf("Purge: %d, %v", n, err)
 			}
 			if after := query[string](l, `SELECT r::text FROM `+table+` r`); after != before {
@@ -149,7 +149,7 @@ func TestPurgeWaitsForNobodyAndNobodyForIt(t *testing.T) {
 	for range 2 {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				n, err := l.store.Purge(t.Context(), 20)
+				n, err := l.store.Purge(t.Context(), nil, 20)
 				if err != nil {
 					t.Errorf("Purge: %v", err)
 				}
@@ -161,7 +161,7 @@ func TestPurgeWaitsForNobodyAndNobodyForIt(t *testing.T) {
 	}
 	running.Wait()
 	testkit.Eventually(t, 10*time.Second, "nothing that is over is left", func() bool {
-		if _, err := l.store.Purge(t.Context(), 1000); err != nil {
+		if _, err := l.store.Purge(t.Context(), nil, 1000); err != nil {
 			t.Fatal(err)
 		}
 		return query[int](l, `SELECT count(*) FROM `+table+` WHERE status <> 'processing'`) == 0

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,7 +24,13 @@ type row struct {
 	attempt, status, format                  int
 	fingerprint, body                        []byte
 	headers                                  *string
-	leaseLeft                                int64
+	keepLeft, leaseLeft                      int64 // microseconds
+}
+
+// fields are where recordColumns are scanned to.
+func (r *row) fields() []any {
+	return []any{&r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+		&r.status, &r.headers, &r.body, &r.keepLeft, &r.leaseLeft, &r.format}
 }
 
 // reading collects the rows of find and look.
@@ -33,8 +38,7 @@ func (v *view) reading(q idem.Request) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			var r row
-			if err := rows.Scan(&v.free, &r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
-				&r.status, &r.headers, &r.body, &r.leaseLeft, &r.format); err != nil {
+			if err := rows.Scan(append([]any{&v.free}, r.fields()...)...); err != nil {
 				return err
 			}
 			if err := v.add(q, r); err != nil {
@@ -91,7 +95,8 @@ func (r row) result() (idem.Result, error) {
 	if err != nil {
 		return idem.Result{}, err
 	}
-	return idem.Result{Status: r.status, Header: header, Body: r.body, Kept: true}, nil
+	keep := time.Duration(r.keepLeft) * time.Microsecond
+	return idem.Result{Status: r.status, Header: header, Body: r.body, Kept: true, Keep: keep}, nil
 }
 
 // given is the caller's own string where the column stands for it; equal columns mean equal strings.
@@ -107,24 +112,7 @@ func keyOf(own idem.Key, column string) idem.Key {
 	if own.Column() == column {
 		return own
 	}
-	key := idem.Key{Tenant: own.Tenant, Type: own.Type, ID: column}
-	if scope, id, scoped := cutScope(column); scoped {
-		key.Scope, key.ID = scope, id
-	}
-	return key
-}
-
-// cutScope undoes Key.Column. A part that did not fit is "~" and 64 digits, and no other part has a "~".
-func cutScope(column string) (scope, id string, scoped bool) {
-	rest, marked := strings.CutPrefix(column, "~")
-	if !marked {
-		return "", column, false
-	}
-	if digest, hashed := strings.CutPrefix(rest, "~"); hashed {
-		scope, id, scoped = strings.Cut(digest, "~")
-		return "~" + scope, id, scoped
-	}
-	return strings.Cut(rest, "~")
+	return idem.KeyOf(own.Tenant, own.Type, column)
 }
 
 // columns are the first three parameters of every statement about a key.
@@ -141,9 +129,11 @@ func requestColumn(requestID string) *string {
 	return &column
 }
 
-// keyLock is the advisory lock of the key in this table. Two keys with equal locks would only make one another wait.
+// keyLock is the advisory lock of the key in this table, by its columns: a key that was read back from them has the same. Two keys with equal locks would only
+// make one another wait.
 func (s *Store) keyLock(k idem.Key) int64 {
-	return lockNumber("key", s.names.quoted(), k.Tenant, k.Type, k.Scope, k.ID)
+	tenant, businessType, key := columns(k)
+	return lockNumber("key", s.names.quoted(), tenant, businessType, key)
 }
 
 // requestLock is the advisory lock of the request id, nil where there is none.
@@ -151,7 +141,7 @@ func (s *Store) requestLock(q idem.Request) *int64 {
 	if q.RequestID == "" {
 		return nil
 	}
-	number := lockNumber("request", s.names.quoted(), q.Key.Tenant, q.Key.Type, q.Subject, q.RequestID)
+	number := lockNumber("request", s.names.quoted(), idem.Column(q.Key.Tenant), idem.Column(q.Key.Type), idem.Column(q.Subject), idem.Column(q.RequestID))
 	return &number
 }
 

@@ -21,7 +21,7 @@ const (
 func (w *work) settle(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	conn, err := w.store.connect(ctx)
+	conn, err := w.store.source.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w: %w", idem.ErrOutcomeUnknown, cause, err)
 	}

@@ -1,5 +1,7 @@
 package pgstore
 
+import "github.com/idemkit/idem"
+
 // Every parameter is cast, so that the simple protocol and undescribed statements mean the same as prepared ones. $1 to $3 are always tenant, biz_type
 // and biz_key. Durations are bigint microseconds; locks are bigint, null where there is no request id.
 const (
@@ -44,6 +46,7 @@ WHERE tenant = $1::text AND biz_type = $2::text AND subject = $4::text AND reque
     coalesce(t.subject, ''), coalesce(t.request_id, ''), t.fingerprint, coalesce(t.result_status, 0),
     CASE WHEN t.result_until IS NULL OR t.result_until > now() THEN t.result_headers END,
     CASE WHEN t.result_until IS NULL OR t.result_until > now() THEN t.result_body END,
+    coalesce((extract(epoch FROM t.result_until - now()) * 1000000)::bigint, 0),
     coalesce((extract(epoch FROM t.lease_until - clock_timestamp()) * 1000000)::bigint, 0), coalesce(t.format, 0)`
 
 	// find always returns a row: whether the key is free, and what stands under the key or bears the request id.
@@ -122,16 +125,8 @@ WHERE NOT EXISTS (
         AND t.owner = c.owner AND t.attempt = c.attempt AND t.status = 'processing' AND t.format <= {{format}})
 ORDER BY c.position`
 
-	// purge asks for now(), which an index can be searched for; clock_timestamp() would read every finished row.
-	purge = `
-DELETE FROM {{table}} WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM {{table}}
-    WHERE status IN ('succeeded', 'failed', 'cancelled') AND expires_at <= now() AND format <= {{format}}
-    ORDER BY expires_at LIMIT $1::bigint
-    FOR UPDATE SKIP LOCKED))`
-
 	// ping reads no row: behind a purge there may be many dead ones.
-	ping = `SELECT 1 FROM {{table}} LIMIT 0`
+	ping = `SELECT current_setting('transaction_read_only')::boolean FROM (SELECT 1) one LEFT JOIN (SELECT 1 FROM {{table}} LIMIT 0) t ON true`
 
 	// impatient bounds waits for row locks; patient puts back what the application had set, of which the store knows nothing.
 	impatient = `SELECT set_config('idem.lock_timeout', current_setting('lock_timeout'), true), set_config('lock_timeout', $1::text, true)`
@@ -146,13 +141,15 @@ DELETE FROM {{table}} WHERE ctid = ANY (ARRAY(
 // statements are rendered for one table.
 type statements struct {
 	insertClaim, insertTaken, takeOver, giveUpRequestID, find, look, worked string
-	complete, release, fence, extend, purge, ping                           string
+	complete, release, fence, extend, purge, draw, ping                     string
+	search                                                                  map[idem.State]string
 }
 
 func (n names) statements() statements {
 	return statements{
 		insertClaim: n.render(insertClaim), insertTaken: n.render(insertTaken), takeOver: n.render(takeOver), giveUpRequestID: n.render(giveUpRequestID),
 		find: n.render(find), look: n.render(look), worked: n.render(worked), complete: n.render(complete), release: n.render(release),
-		fence: n.render(fence), extend: n.render(extend), purge: n.render(purge), ping: n.render(ping),
+		fence: n.render(fence), extend: n.render(extend), purge: n.render(purge), draw: n.render(draw), ping: n.render(ping),
+		search: n.searches(),
 	}
 }

@@ -210,7 +210,7 @@ func TestServerAway(t *testing.T) {
 		"extend":   func() error { _, err := l.store.Extend(t.Context(), []idem.Claim{claim}); return err },
 		"complete": func() error { return l.store.Complete(t.Context(), claim, result()) },
 		"release":  func() error { return l.store.Release(t.Context(), claim, idem.Failed, "") },
-		"purge":    func() error { _, err := l.store.Purge(t.Context(), 1); return err },
+		"purge":    func() error { _, err := l.store.Purge(t.Context(), nil, 1); return err },
 		"ping":     func() error { return l.store.Ping(t.Context()) },
 	} {
 		err := call()

@@ -2,14 +2,13 @@ package pgstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/idemkit/idem"
 )
@@ -24,7 +23,11 @@ type contextKey struct{}
 
 // Tx is the transaction of guarded work. It begins when first asked for, and whoever guards the work commits it together with the record or
 // rolls it back: its own Commit and Rollback return ErrGuarded. Begin on it makes a savepoint. It runs at READ COMMITTED: a renewal of the claim would make a stricter one fail.
-// ErrNoTx where ctx is not that of guarded work; pgx.ErrTxClosed after its end. Like every pgx.Tx it serves one goroutine.
+// ErrNoTx where ctx is not that of guarded work; pgx.ErrTxClosed after its end. Like every pgx.Tx it serves one goroutine; one that outlives the work is refused, and a
+// statement that is under way when the work ends is part of it.
+//
+// COMMIT and ROLLBACK as the text of a statement are not looked for. They are the work's own responsibility: what it wrote before is committed or gone, what it writes
+// afterwards commits statement by statement, and the record is not part of it. Do not send them.
 func Tx(ctx context.Context) (pgx.Tx, error) {
 	w, ok := ctx.Value(contextKey{}).(*work)
 	if !ok {
@@ -40,10 +43,10 @@ type work struct {
 	limit time.Duration
 	whole bool // the claim itself is part of the transaction
 
-	mu    sync.Mutex
-	conn  *pgxpool.Conn
-	tx    pgx.Tx
-	ended atomic.Bool
+	span span
+	mu   sync.Mutex // of what follows, until the span's end is quiet
+	loan loan
+	tx   pgx.Tx
 }
 
 // Open puts a transaction that has not begun into the context.
@@ -53,64 +56,102 @@ func (s *Store) Open(ctx context.Context, c idem.Claim, limit time.Duration) (co
 }
 
 func (w *work) begin(ctx context.Context) (pgx.Tx, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ended.Load() {
+	if !w.span.enter() {
 		return nil, pgx.ErrTxClosed
 	}
+	defer w.span.leave()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.tx != nil {
 		return w.tx, nil
 	}
-	conn, err := w.store.pool.Acquire(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.span.cutBy(cancel)
+	borrowed, err := w.store.source.borrow(ctx)
 	if err != nil {
 		return nil, failed(ctx, "begin", err)
 	}
-	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	run(batch, boundIdle, setting(w.limit))
-	results := conn.SendBatch(ctx, batch)
-	if err := results.Close(); err != nil {
-		abort(ctx, conn.Conn())
-		conn.Release()
+	tx, err := beginOn(ctx, borrowed, w.limit, nil)
+	if err != nil {
+		borrowed.rollback(ctx)
+		borrowed.release()
 		return nil, failed(ctx, "begin", err)
 	}
-	w.conn, w.tx = conn, &guardedTx{Tx: results.Tx(), work: w}
+	w.has(borrowed, tx)
 	return w.tx, nil
 }
 
-// end marks the transaction ended and reports whether it was open until now.
-func (w *work) end() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.ended.Swap(true)
+// has gives the work its transaction.
+func (w *work) has(borrowed loan, tx pgx.Tx) {
+	w.loan, w.tx = borrowed, &guardedTx{Tx: tx, span: &w.span}
+	w.span.cutBy(func() { hangUp(tx.Conn()) })
 }
 
-// Rollback undoes the work's writes. A connection on which that is not certain is closed, which has the same effect.
+// beginSQL is the transaction as database/sql has it.
+func (w *work) beginSQL(ctx context.Context) (DBTX, error) {
+	_, err := w.begin(ctx)
+	switch {
+	case errors.Is(err, pgx.ErrTxClosed):
+		return nil, sql.ErrTxDone
+	case err != nil:
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return lent{w.loan.(*sqlLoan).tx}, nil
+}
+
+// Rollback undoes the work's writes. A connection on which that is not certain is closed, which has the same effect. What is under way fails.
 func (w *work) Rollback(ctx context.Context) error {
-	if !w.end() || w.conn == nil {
+	quiet, first := w.span.end()
+	if !first {
 		return nil
 	}
-	defer w.conn.Release()
-	abort(ctx, w.conn.Conn())
+	w.span.interrupt()
+	if !await(ctx, quiet) {
+		go w.abandon(quiet)
+		return failed(ctx, "rollback", ctx.Err())
+	}
+	w.undo(ctx)
 	return nil
 }
 
-// Complete records the result and commits, in one round trip.
-func (w *work) Complete(ctx context.Context, r idem.Result) error {
-	if !w.end() {
-		return fmt.Errorf("pgstore: complete: %w", pgx.ErrTxClosed)
+func (w *work) undo(ctx context.Context) {
+	if w.loan == nil {
+		return
 	}
-	if w.conn == nil {
+	w.loan.rollback(ctx)
+	w.loan.release()
+}
+
+// abandon undoes once nobody uses the connection any more.
+func (w *work) abandon(quiet <-chan struct{}) {
+	<-quiet
+	w.undo(context.Background())
+}
+
+// Complete records the result and commits. It waits for what is under way as long as ctx allows.
+func (w *work) Complete(ctx context.Context, r idem.Result) error {
+	quiet, first := w.span.end()
+	switch {
+	case !first:
+		return fmt.Errorf("pgstore: complete: %w", pgx.ErrTxClosed)
+	case !await(ctx, quiet):
+		w.span.interrupt()
+		go w.abandon(quiet)
+		return failed(ctx, "complete", ctx.Err())
+	case w.loan == nil:
 		return w.completeAlone(ctx, r)
 	}
-	defer w.conn.Release()
+	defer w.loan.release()
 	if err := ctx.Err(); err != nil {
-		abort(ctx, w.conn.Conn())
+		w.loan.rollback(ctx)
 		return failed(ctx, "complete", err)
 	}
 	arguments, err := completeArguments(w.claim, r)
 	if err != nil {
-		abort(ctx, w.conn.Conn())
+		w.loan.rollback(ctx)
 		return err
 	}
 	return w.commit(ctx, arguments)
@@ -140,28 +181,18 @@ func answered(err error) bool {
 }
 
 func (w *work) commit(ctx context.Context, arguments []any) error {
-	conn := w.conn.Conn()
-	if conn.IsClosed() {
-		return failed(ctx, "complete", errGone)
-	}
 	passed := false
 	batch := &pgx.Batch{}
-	run(batch, impatient, setting(lockWait))
-	batch.Queue(w.store.sql.complete, arguments...).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(new(int64))
-		passed = err == nil
-		return err
-	})
-	run(batch, patient)
-	run(batch, commit)
-	err := conn.SendBatch(ctx, batch).Close()
+	w.store.queueComplete(batch, arguments, &passed)
+	broken, err := w.loan.commit(ctx, batch)
 	if err == nil {
 		return nil
 	}
-	broken := conn.IsClosed() // a link that broke says nothing, whatever the driver makes of it
-	abort(ctx, conn)
+	w.loan.rollback(ctx)
 	switch {
-	case broken || !decided(err):
+	case errors.Is(err, errGone):
+		return failed(ctx, "complete", err)
+	case broken || !decided(err): // a link that broke says nothing, whatever the driver makes of it
 		return w.settle(ctx, err)
 	case passed:
 		return failed(ctx, "complete", err)
@@ -171,4 +202,15 @@ func (w *work) commit(ctx context.Context, arguments []any) error {
 		return w.store.explain(ctx, w.claim, "complete", err, func(idem.Record) bool { return false })
 	}
 	return failed(ctx, "complete", err)
+}
+
+// queueComplete adds the statements that record a success inside a transaction; passed tells whether the record was written.
+func (s *Store) queueComplete(b *pgx.Batch, arguments []any, passed *bool) {
+	run(b, impatient, setting(lockWait))
+	b.Queue(s.sql.complete, arguments...).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(new(int64))
+		*passed = err == nil
+		return err
+	})
+	run(b, patient)
 }

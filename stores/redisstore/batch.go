@@ -9,7 +9,8 @@ import (
 )
 
 // Extend implements idem.Store, in one round trip. Where only some claims could be renewed, lost names those that are known to be lost, and
-// the error is not nil. A record that vanished is written again from its claim; one of a newer format is lost, as only a newer version took it over.
+// the error is not nil. A record that vanished is written again from its claim, unless that is
+// exclusive; one of a newer format is lost, as only a newer version took it over.
 func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, err error) {
 	if len(claims) == 0 {
 		return nil, nil

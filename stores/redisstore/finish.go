@@ -9,7 +9,7 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// Complete implements idem.Store. A record that vanished is written again from the claim.
+// Complete implements idem.Store. A record that vanished is written again from the claim, unless that is exclusive: then ErrClaimLost.
 func (s *Store) Complete(ctx context.Context, c idem.Claim, r idem.Result) error {
 	if err := validate(c); err != nil {
 		return err

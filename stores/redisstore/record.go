@@ -15,13 +15,14 @@ const longest = math.MaxInt64 / int64(time.Microsecond)
 
 // record reads what describe in record.lua returns.
 func record(key idem.Key, f []string) (idem.Record, error) {
-	if len(f) != 10 {
+	if len(f) != 11 {
 		return idem.Record{}, unexpected(f)
 	}
 	attempt, badAttempt := strconv.Atoi(f[1])
 	left, badLease := strconv.ParseInt(f[6], 10, 64)
 	status, badStatus := strconv.Atoi(f[7])
-	if err := errors.Join(badAttempt, badLease, badStatus); err != nil {
+	keep, badKeep := strconv.ParseInt(f[10], 10, 64)
+	if err := errors.Join(badAttempt, badLease, badStatus, badKeep); err != nil {
 		return idem.Record{}, fmt.Errorf("redisstore: a record's number: %w", err)
 	}
 	found := idem.Record{
@@ -39,7 +40,8 @@ func record(key idem.Key, f []string) (idem.Record, error) {
 	if err != nil {
 		return idem.Record{}, err
 	}
-	found.Result = idem.Result{Status: status, Header: header, Body: body, Kept: true}
+	found.Result = idem.Result{Status: status, Header: header, Body: body, Kept: true,
+		Keep: time.Duration(min(keep, longest/1000)) * time.Millisecond}
 	return found, nil
 }
 

@@ -32,10 +32,12 @@ var (
 	lookupLua string
 	//go:embed lua/issue.lua
 	issueLua string
+	//go:embed lua/drop.lua
+	dropLua string
 )
 
 type scripts struct {
-	claim, spend, extend, complete, release, restore, lookup, issue *redis.Script
+	claim, spend, extend, complete, release, restore, lookup, issue, drop *redis.Script
 }
 
 func newScripts() scripts {
@@ -48,6 +50,7 @@ func newScripts() scripts {
 		restore:  redis.NewScript(recordLua + restoreLua),
 		lookup:   redis.NewScript(recordLua + lookupLua),
 		issue:    redis.NewScript(issueLua),
+		drop:     redis.NewScript(recordLua + dropLua),
 	}
 }
 
@@ -101,14 +104,18 @@ func (s *Store) pipeline(ctx context.Context, cmds []*redis.Cmd, queue func(redi
 // arguments are those that the prelude record.lua names. A millisecond is added to the retention, since Redis counts from the
 // start of the running one: where it is as long as the lease, the record must not go first.
 func arguments(q idem.Request, more ...any) []any {
-	shared := ""
-	if q.Shared {
-		shared = "1"
-	}
 	return append([]any{
 		idem.Format, q.Owner, q.Subject, q.RequestID, q.Fingerprint,
-		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), strconv.FormatInt(roundUp(q.Retention, time.Millisecond)+1, 10), q.Ledger, shared,
+		strconv.FormatInt(roundUp(q.Lease, time.Microsecond), 10), strconv.FormatInt(roundUp(q.Retention, time.Millisecond)+1, 10), q.Ledger, flag(q.Shared),
+		encodeKey(q.Key, q.Subject, q.RequestID), flag(q.Exclusive),
 	}, more...)
+}
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
 }
 
 func milliseconds(d time.Duration) string {

@@ -102,7 +102,7 @@ func (s *Store) claim(ctx context.Context, tx *transaction, q idem.Request) (ide
 		return answer, err
 	}
 	if j.byRequestID != nil {
-		if _, err := s.exec(ctx, tx, s.sql.giveUp, intention(q)...); err != nil {
+		if _, err := s.exec(ctx, tx, s.sql.giveUp, append(intention(q), s.now().UnixMicro())...); err != nil {
 			return idem.Answer{}, err
 		}
 	}

@@ -32,17 +32,12 @@ func given(column, own string) string {
 	return column
 }
 
-// keyOf is the key of a column next to the request's tenant and type. Of another key than the request's, parts that did not fit the column
-// stay in the form that they have there.
+// keyOf is the caller's key where the column stands for it, otherwise the column taken apart again.
 func keyOf(column string, asked idem.Key) idem.Key {
 	if column == asked.Column() {
 		return asked
 	}
-	key := idem.Key{Tenant: asked.Tenant, Type: asked.Type, ID: column}
-	if parts := strings.Split(column, "~"); len(parts) == 3 && parts[0] == "" && parts[1] != "" && parts[2] != "" {
-		key.Scope, key.ID = parts[1], parts[2]
-	}
-	return key
+	return idem.KeyOf(asked.Tenant, asked.Type, column)
 }
 
 // binaryHeader marks header lines that are not UTF-8, which JSON cannot hold as they are.

@@ -76,7 +76,7 @@ func TestKeyOf(t *testing.T) {
 		"plain":             {"R-2", idem.Key{Tenant: "shop", Type: "refund", ID: "R-2"}},
 		"scoped":            {scoped.Column(), scoped},
 		"digest":            {digest, idem.Key{Tenant: "shop", Type: "refund", ID: digest}},
-		"digest in a scope": {"~alice" + "~" + digest, idem.Key{Tenant: "shop", Type: "refund", ID: "~alice~" + digest}},
+		"digest in a scope": {"~alice" + "~" + digest, idem.Key{Tenant: "shop", Type: "refund", Scope: "alice", ID: digest}},
 	} {
 		if got := keyOf(tt.column, asked); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)

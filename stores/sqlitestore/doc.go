@@ -29,6 +29,8 @@
 // of its context. What follows would commit statement by statement. The transaction that [Tx] returns refuses every further statement then, and the claim does not
 // complete. Statements prepared on it are the database's own and cannot be watched in between; the completion is refused all the same.
 //
+// [Once] commits claim, work and record together in a transaction that it makes, [OnceTx] in a *sql.Tx that the caller has.
+//
 // # Clock
 //
 // SQLite has no clock but the process's; Options.Now is the one that leases go by. Idle limits of transactions and waiting times are

@@ -209,7 +209,7 @@ func TestNestedCalls(t *testing.T) {
 		},
 		"Complete":      func() error { return f.store.Complete(ctx, other, created()) },
 		"Release":       func() error { return f.store.Release(ctx, other, idem.Failed, "") },
-		"Purge":         func() error { _, err := f.store.Purge(ctx, 1); return err },
+		"Purge":         func() error { _, err := f.store.Purge(ctx, nil, 1); return err },
 		"Tx of another": func() error { _, err := sqlitestore.Tx(inner); return err },
 	}
 	for name, call := range calls {

@@ -75,11 +75,16 @@ func (s *Store) renew(ctx context.Context, tx *transaction, claims []idem.Claim)
 }
 
 func affects(result sql.Result, err error) (bool, error) {
+	n, err := affected(result, err)
+	return n > 0, err
+}
+
+func affected(result sql.Result, err error) (int, error) {
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	rows, err := result.RowsAffected()
-	return rows > 0, err
+	n, err := result.RowsAffected()
+	return int(n), err
 }
 
 // Complete makes the claim's record succeeded, in a transaction of its own.
@@ -158,29 +163,4 @@ func (s *Store) release(ctx context.Context, tx *transaction, c idem.Claim, as i
 // releasedBy recognises a repeated release: the owner is gone by then, but an attempt has one claim only.
 func (r *row) releasedBy(c idem.Claim, as idem.State, now time.Time) bool {
 	return r.state == as && !r.owner.Valid && r.attempt == c.Attempt && (as != idem.Processing || r.leaseUntil.Int64 <= now.UnixMicro())
-}
-
-// Purge deletes finished records whose retention is over, oldest first, and, up to limit too but not counted, the headers and bodies of results that
-// are kept no longer. It takes its turn among the writers and holds nothing until then. Records of a newer format are left alone.
-func (s *Store) Purge(ctx context.Context, limit int) (int, error) {
-	if limit <= 0 {
-		return 0, ctx.Err()
-	}
-	var deleted int64
-	err := s.write(ctx, func(tx *transaction) error {
-		now := s.now().UnixMicro()
-		result, err := s.exec(ctx, tx, s.sql.purge, now, idem.Format, limit)
-		if err != nil {
-			return err
-		}
-		if deleted, err = result.RowsAffected(); err != nil {
-			return err
-		}
-		_, err = s.exec(ctx, tx, s.sql.erase, now, idem.Format, limit)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return int(deleted), nil
 }

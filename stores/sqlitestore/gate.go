@@ -162,14 +162,15 @@ func (g *gate) keeps(f fence) bool {
 	return g.open != nil && fenceOf(g.open.claim) == f
 }
 
-// claimed reports whether the transaction that holds the gate has a claim in it, not committed yet, under the request's key or its request id.
+// claimed reports whether the transaction that holds the gate has a claim in it, not committed yet, under the request's key or its request id. It
+// compares columns, for a key that was read back from them is the same.
 func (g *gate) claimed(q idem.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.open == nil || !g.open.fresh {
 		return false
 	}
-	c := g.open.claim
-	return c.Key == q.Key || (q.RequestID != "" && c.RequestID == q.RequestID && c.Subject == q.Subject &&
-		c.Key.Tenant == q.Key.Tenant && c.Key.Type == q.Key.Type)
+	own, asked := intention(g.open.claim.Request), intention(q)
+	sameType := slices.Equal(own[:2], asked[:2])
+	return sameType && (own[2] == asked[2] || (q.RequestID != "" && slices.Equal(own[3:], asked[3:])))
 }

@@ -97,7 +97,7 @@ func TestAnotherProcessBeyondTheBusyTimeout(t *testing.T) {
 		"Extend":   func() error { _, err := store.Extend(t.Context(), []idem.Claim{claim}); return err },
 		"Complete": func() error { return store.Complete(t.Context(), claim, idem.Result{}) },
 		"Release":  func() error { return store.Release(t.Context(), claim, idem.Failed, "") },
-		"Purge":    func() error { _, err := store.Purge(t.Context(), 1); return err },
+		"Purge":    func() error { _, err := store.Purge(t.Context(), nil, 1); return err },
 		"Tx": func() error {
 			ctx, _ := store.Open(t.Context(), claim, 0)
 			_, err := Tx(ctx)

@@ -10,8 +10,8 @@ import (
 
 // Options of a ledger. The zero value is ready to use.
 type Options struct {
-	// Table is the ledger's table: ASCII letters, digits and underscores, at most 63, not beginning with a digit or "sqlite_". Its indexes and the
-	// table of applied migrations have longer names that begin with it. Default: "idempotent_record".
+	// Table is the ledger's table: ASCII letters, digits and underscores, at most 63, not beginning with a digit or "sqlite_". Its indexes, the table
+	// of the last fence and that of applied migrations have longer names that begin with it. Default: "idempotent_record".
 	Table string
 	// Now is the clock of leases and retention. Default: time.Now.
 	Now func() time.Time

@@ -33,7 +33,10 @@ func (s *Store) warm(ctx context.Context) {
 	s.ready.Store(&ready)
 }
 
-func (s *Store) preparedFor(text string) *sql.Stmt {
+func (s *Store) preparedFor(text string, tx *transaction) *sql.Stmt {
+	if tx != nil && tx.callers {
+		return nil
+	}
 	if ready := s.ready.Load(); ready != nil {
 		return (*ready)[text]
 	}
@@ -42,7 +45,7 @@ func (s *Store) preparedFor(text string) *sql.Stmt {
 
 // exec runs one of the store's statements in the transaction.
 func (s *Store) exec(ctx context.Context, tx *transaction, text string, args ...any) (sql.Result, error) {
-	if stmt := s.preparedFor(text); stmt != nil {
+	if stmt := s.preparedFor(text, tx); stmt != nil {
 		return tx.StmtContext(ctx, stmt).ExecContext(ctx, args...) //nolint:sqlclosecheck // the end of the transaction closes its own form of the statement
 	}
 	return tx.ExecContext(ctx, text, args...)
@@ -50,7 +53,7 @@ func (s *Store) exec(ctx context.Context, tx *transaction, text string, args ...
 
 // query runs one of the store's statements in the transaction or, where that is nil, beside the writer.
 func (s *Store) query(ctx context.Context, tx *transaction, text string, args ...any) (*sql.Rows, error) {
-	stmt := s.preparedFor(text) //nolint:sqlclosecheck // used by every request, closed with the handle
+	stmt := s.preparedFor(text, tx) //nolint:sqlclosecheck // used by every request, closed with the handle
 	switch {
 	case stmt != nil && tx != nil:
 		return tx.StmtContext(ctx, stmt).QueryContext(ctx, args...) //nolint:sqlclosecheck // as in exec

@@ -30,7 +30,7 @@ func TestPurge(t *testing.T) {
 	f.won(request("running"), 1)
 	purge := func(limit, want int) {
 		t.Helper()
-		if n, err := f.store.Purge(t.Context(), limit); err != nil || n != want {
+		if n, err := f.store.Purge(t.Context(), nil, limit); err != nil || n != want {
 			t.Fatalf("Purge(%d): %d, %v; want %d", limit, n, err, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestResultsAreKeptFor(t *testing.T) {
 			f.clock.advance(tt.left - tt.kept)
 			see(false)
 			f.exec(`UPDATE idempotent_record SET expires_at = expires_at + 1000000`)
-			if n, err := f.store.Purge(t.Context(), 10); n != 0 || err != nil {
+			if n, err := f.store.Purge(t.Context(), nil, 10); n != 0 || err != nil {
 				t.Fatalf("Purge: %d, %v", n, err)
 			}
 			if n := f.count(`SELECT count(*) FROM idempotent_record WHERE result_body IS NOT NULL`); n != 0 {

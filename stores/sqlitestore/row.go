@@ -72,8 +72,13 @@ func unread(ctx context.Context, err error) error {
 
 func scan(rows *sql.Rows) (*row, error) {
 	r := new(row)
-	return r, rows.Scan(&r.bizKey, &r.format, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
-		&r.resultStatus, &r.resultHeaders, &r.resultBody, &r.resultUntil, &r.leaseUntil)
+	return r, rows.Scan(r.fields()...)
+}
+
+// fields are where recordColumns are scanned to.
+func (r *row) fields() []any {
+	return []any{&r.bizKey, &r.format, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+		&r.resultStatus, &r.resultHeaders, &r.resultBody, &r.resultUntil, &r.leaseUntil}
 }
 
 // heldBy reports whether the row, whatever its state, bears the claim's fence.
@@ -129,5 +134,8 @@ func (r *row) result(now time.Time) (idem.Result, error) {
 		return result, fmt.Errorf("sqlitestore: the kept header of %q: %w", r.bizKey, err)
 	}
 	result.Header, result.Body, result.Kept = header, r.resultBody, true
+	if r.resultUntil.Valid {
+		result.Keep = time.Duration(r.resultUntil.Int64-now.UnixMicro()) * time.Microsecond
+	}
 	return result, nil
 }

@@ -1,8 +1,12 @@
 package sqlitestore
 
+import "github.com/idemkit/idem"
+
 // statements are the store's, with the table's name in them.
 type statements struct {
-	lock, find, claim, giveUp, extend, complete, release, purge, erase, ping string
+	lock, find, claim, giveUp, extend, complete, release, purge, erase, draw, ping string
+	abandoned                                                                      string
+	search                                                                         map[idem.State]string
 }
 
 const recordColumns = `biz_key, format, status, attempt, owner, subject, request_id, fingerprint,
@@ -25,7 +29,7 @@ func (o Options) statements() statements {
 				fingerprint = excluded.fingerprint, error = NULL, lease_until = excluded.lease_until,
 				expires_at = excluded.expires_at, updated_at = excluded.updated_at`),
 
-		giveUp: o.named(`UPDATE "{{table}}" SET request_id = NULL
+		giveUp: o.named(`UPDATE "{{table}}" SET request_id = NULL, updated_at = ?6
 			WHERE tenant = ?1 AND biz_type = ?2 AND subject = ?4 AND request_id = ?5 AND biz_key <> ?3 AND status = 'failed'`),
 
 		extend: o.named(`UPDATE "{{table}}" SET lease_until = ?, expires_at = ?, updated_at = ? ` + held),
@@ -36,8 +40,7 @@ func (o Options) statements() statements {
 		release: o.named(`UPDATE "{{table}}" SET status = ?1, owner = NULL, error = ?2, lease_until = ?3, expires_at = ?4, updated_at = ?5,
 			fingerprint = CASE ?1 WHEN 'processing' THEN fingerprint END ` + heldNumbered),
 
-		purge: o.named(`DELETE FROM "{{table}}" WHERE rowid IN (SELECT rowid FROM "{{table}}"
-			WHERE status <> 'processing' AND expires_at <= ? AND format <= ? ORDER BY expires_at LIMIT ?)`),
+		purge: o.named(purge), abandoned: o.named(abandoned), search: o.searches(), draw: o.named(draw),
 
 		erase: o.named(`UPDATE "{{table}}" SET result_headers = NULL, result_body = NULL, result_until = NULL
 			WHERE rowid IN (SELECT rowid FROM "{{table}}" WHERE result_until <= ? AND format <= ? ORDER BY result_until LIMIT ?)`),

@@ -30,7 +30,8 @@ func rollBack(ctx context.Context, conn *sql.Conn) {
 // transaction is a write transaction. It does not end with the context that it was begun under.
 type transaction struct {
 	*sql.Tx
-	end context.CancelFunc
+	end     context.CancelFunc
+	callers bool // the caller's own, maybe of another handle, which does not take the store's prepared statements
 }
 
 // begin takes the write lock, whatever _txlock of the handle says, and waits for it as long as the handle's busy timeout and ctx allow.

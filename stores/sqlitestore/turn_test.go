@@ -83,7 +83,7 @@ func TestCallersThatGiveUpLeaveNothing(t *testing.T) {
 	if _, err := sqlitestore.Tx(timedOut(ctx, t)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Tx: %v, want the context's error", err)
 	}
-	if n, err := f.store.Purge(soon(t), 10); n != 0 || !errors.Is(err, context.DeadlineExceeded) {
+	if n, err := f.store.Purge(soon(t), nil, 10); n != 0 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Purge: %d, %v, want the context's error", n, err)
 	}
 	if urgent, regular := f.store.Waiting(); urgent+regular != 0 {

@@ -13,6 +13,7 @@ func forgetChecks() []check {
 		{"forget/everything is absent", forgetEverything},
 		{"forget/a renewal writes the record again", forgetThenExtend},
 		{"forget/a finish writes the record again", forgetThenComplete},
+		{"forget/a lock that vanished is lost", forgetThenExclusive},
 		{"forget/another owner's record refuses both", forgetThenTaken},
 		{"forget/a release of nothing is refused", forgetThenRelease},
 		{"forget/tokens are unknown, unless a ledger vouches", forgetTokens},
@@ -60,6 +61,24 @@ func forgetThenComplete(f fixture) {
 	f.replays(again(q), result())
 	f.outcome(idem.Mismatch, corrected(q))
 	f.outcome(idem.Foreign, stranger(q))
+}
+
+// forgetThenExclusive: somebody else may have had the lock since, and nobody could tell.
+func forgetThenExclusive(f fixture) {
+	lock, kept := request("lock"), f.won(request("kept"), 1)
+	lock.Exclusive = true
+	claim := f.won(lock, 1)
+	if lost, err := f.Store.Extend(f.Context(), []idem.Claim{claim, kept}); err != nil || len(lost) != 0 {
+		f.Fatalf("Extend: lost %v, %v", lost, err)
+	}
+	f.Forget(f.T)
+	if lost, err := f.Store.Extend(f.Context(), []idem.Claim{claim, kept}); err != nil || !slices.Equal(lost, []int{0}) {
+		f.Fatalf("Extend: lost %v, %v; want [0]", lost, err)
+	}
+	f.absent(lock)
+	f.stands(kept.Request, idem.Processing, 1)
+	f.won(again(lock), 1)
+	f.lost(claim)
 }
 
 // forgetThenTaken is one reason why the answer of Redis alone is not idempotency: two run, but at most one of them is recorded.

@@ -22,7 +22,7 @@ func ledgerChecks() []check {
 		{"request id/finds the record", requestIDLookup},
 		{"request id/race: many keys, one wins", requestIDRace},
 	}
-	return gather(checks, txChecks(), purgeChecks())
+	return gather(checks, txChecks(), purgeChecks(), abandonedChecks(), findChecks(), sequenceChecks(), keepChecks())
 }
 
 func (f fixture) ledger() idem.Ledger { return f.Store.(idem.Ledger) }

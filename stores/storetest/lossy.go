@@ -23,7 +23,7 @@ func lossyChecks(probe Backend) []check {
 	}
 	if _, ok := probe.Store.(idem.Ledger); ok {
 		checks = append(checks, check{"lossy/transaction of an open claim", lossyOpen}, check{"lossy/claim in a transaction", lossyClaimTx},
-			check{"lossy/purge", lossyPurge})
+			check{"lossy/purge", lossyPurge}, check{"lossy/find and fence", lossyFind})
 	}
 	return checks
 }

@@ -63,10 +63,30 @@ func lossyClaimTx(f fixture) {
 func lossyPurge(f fixture) {
 	q := request("1")
 	f.complete(f.won(q, 1), result())
-	n, err := f.Lossy(f.T).(idem.Ledger).Purge(f.Context(), 10)
+	n, err := f.Lossy(f.T).(idem.Ledger).Purge(f.Context(), nil, 10)
 	f.answered("Purge", err)
 	if n != 0 {
 		f.Errorf("purged %d of none", n)
 	}
 	f.replays(again(q), result())
+}
+
+func lossyFind(f fixture) {
+	f.lapsed(ofKind("1", kind))
+	q := idem.Query{State: idem.Processing, Types: []string{kind}, Limit: 10}
+	records, err := f.Lossy(f.T).(idem.Ledger).Find(f.Context(), q)
+	f.answered("Find", err)
+	if err == nil && len(records) != 1 {
+		f.Errorf("over a lossy link: %d records", len(records))
+	}
+	f.finds(q, "1")
+	before := f.draw(f.Store)
+	number, err := f.Lossy(f.T).(idem.Ledger).Fence(f.Context())
+	f.answered("Fence", err)
+	if err == nil && number <= before {
+		f.Errorf("over a lossy link: %d after %d", number, before)
+	}
+	if after := f.draw(f.Store); after <= max(before, number) {
+		f.Errorf("%d after %d and %d", after, before, number)
+	}
 }

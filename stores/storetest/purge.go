@@ -37,9 +37,9 @@ func (f fixture) gone(q idem.Request) bool {
 	return errors.Is(err, idem.ErrNotFound)
 }
 
-func (f fixture) purge(limit int) int {
+func (f fixture) purge(limit int, abandoned ...string) int {
 	f.Helper()
-	n, err := f.ledger().Purge(f.Context(), limit)
+	n, err := f.ledger().Purge(f.Context(), abandoned, limit)
 	if err != nil || n < 0 || n > limit {
 		f.Fatalf("Purge(%d): %d, %v", limit, n, err)
 	}
@@ -114,7 +114,7 @@ func purgeFrees(f fixture) {
 func purgeCancelled(f fixture) {
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
-	if n, err := f.ledger().Purge(ctx, 10); n != 0 || !errors.Is(err, context.Canceled) {
+	if n, err := f.ledger().Purge(ctx, nil, 10); n != 0 || !errors.Is(err, context.Canceled) {
 		f.Errorf("Purge with a cancelled context: %d, %v", n, err)
 	}
 }

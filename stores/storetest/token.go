@@ -30,7 +30,7 @@ func tokenChecks() []check {
 		{"token/race: many spend one, one wins", raceForToken},
 		{"token/race: many tabs, one wins", raceOfTabs},
 	}
-	return append(checks, restoreChecks()...)
+	return gather(checks, restoreChecks(), scanChecks())
 }
 
 func (f fixture) tokens() idem.TokenStore { return f.Store.(idem.TokenStore) }

@@ -5,11 +5,14 @@
 -- ARGV[2] owner  [3] subject  [4] request id  [5] fingerprint
 -- ARGV[6] lease in microseconds  [7] milliseconds that the record lives from now, at least
 -- ARGV[8] ledger  [9] '1' where another subject's record may answer, else ''
+-- ARGV[10] the key's parts as key.go writes them  [11] '1' where a record that vanished is lost, else ''
 --
 -- Numbers are written by %.0f: Lua's own way keeps 14 digits. Text is compared as bytes. '' stands for what there is not.
 -- Every command costs the server a microsecond or two, so that none is given twice.
 
-local request = {owner = ARGV[2], subject = ARGV[3], fingerprint = ARGV[5], ledger = ARGV[8], shared = ARGV[9] == '1'}
+local request = {
+  owner = ARGV[2], subject = ARGV[3], fingerprint = ARGV[5], ledger = ARGV[8], shared = ARGV[9] == '1', exclusive = ARGV[11] == '1',
+}
 local fresh, clock = false, nil
 
 -- Passes on an answer that writes nothing and is not a success, which is final. A primary that was demoted serves what it last knew to connections that it
@@ -55,14 +58,14 @@ local function lease() return integer(now() + tonumber(ARGV[6])) end
 
 local function processing(attempt, fingerprint)
   redis.call('HSET', KEYS[1], 'format', ARGV[1], 'state', 'processing', 'attempt', integer(attempt),
-    'owner', ARGV[2], 'subject', ARGV[3], 'request_id', ARGV[4], 'fingerprint', fingerprint, 'lease', lease(), 'ledger', ARGV[8])
+    'owner', ARGV[2], 'subject', ARGV[3], 'request_id', ARGV[4], 'fingerprint', fingerprint, 'lease', lease(), 'ledger', ARGV[8], 'key', ARGV[10])
   keep()
 end
 
 -- Writes whose record it is, as the caller says: for a success that finds none, or none to be believed.
 local function identify(attempt)
   redis.call('HSET', KEYS[1], 'format', ARGV[1], 'attempt', integer(attempt),
-    'owner', ARGV[2], 'subject', ARGV[3], 'request_id', ARGV[4], 'fingerprint', ARGV[5], 'ledger', ARGV[8])
+    'owner', ARGV[2], 'subject', ARGV[3], 'request_id', ARGV[4], 'fingerprint', ARGV[5], 'ledger', ARGV[8], 'key', ARGV[10])
 end
 
 -- The result is kept in the record or, for so many milliseconds (0: as long as the record), beside it.
@@ -75,21 +78,28 @@ local function succeeded(status, kept, life, result)
   keep()
 end
 
+-- Whether this claim may write a record that is not there: with an owner, and where it cannot be somebody else's by now.
+local function rewritable() return request.owner ~= '' and not request.exclusive end
+
 -- Nobody holds a record without an owner.
 local function held(record, attempt)
   return request.owner ~= '' and record.owner == request.owner and record.attempt == attempt
 end
 
 -- What a script returns of a record: state, attempt, owner, subject, request id, fingerprint,
--- microseconds of lease left (0 or less where it ran out), status, kept ('1' or ''), the result.
+-- microseconds of lease left (0 or less where it ran out), status, kept ('1' or ''), the result,
+-- milliseconds that it is still kept (0: as long as the record).
 local function describe(record)
-  local left, kept, result = 0, '', false
+  local left, kept, result, life = 0, '', false, 0
   if record.state == 'processing' and record.lease > 0 then left = record.lease - now() end
   if record.state == 'succeeded' and record.kept then
     result = redis.call('HGET', KEYS[1], 'result')
-    if not result or result == '' then result = redis.call('GET', KEYS[2]) end
+    if not result or result == '' then
+      result = redis.call('GET', KEYS[2])
+      if result then life = math.max(redis.call('PTTL', KEYS[2]), 1) end
+    end
     if result then kept = '1' end
   end
   return record.state, integer(record.attempt), record.owner, record.subject, record.id, record.fingerprint,
-    integer(left), record.status, kept, result or ''
+    integer(left), record.status, kept, result or '', integer(life)
 end

@@ -1,11 +1,11 @@
 -- Compares and deletes a token and claims the record that it permits to claim.
 -- KEYS[3] the token, a string: its request id
--- ARGV[10] the request id that the token must hold
+-- ARGV[12] the request id that the token must hold
 -- Returns what claim returns, or {'unknown'} where there is neither record nor token, and no ledger that would decide.
 
 local record, unreadable = load()
 if unreadable then return {'format'} end
-local known = redis.call('GET', KEYS[3]) == ARGV[10]
+local known = redis.call('GET', KEYS[3]) == ARGV[12]
 if not record and not known and request.ledger == '' then return primarys({'unknown'}) end
 
 local outcome = judge(record)

@@ -1,0 +1,141 @@
+package redisstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/idemkit/idem/consumer"
+)
+
+// entry is one entry of the stream that this process has in hand.
+type entry struct {
+	id      string
+	message consumer.Message
+	trimmed bool      // nothing is left of it but the id
+	used    int64     // deliveries that count
+	due     time.Time // when its rest is over
+}
+
+func (r *run) entry(d delivered) *entry {
+	e := &entry{id: d.id, used: d.deliveries - 1}
+	e.fill(r, d.fields)
+	return e
+}
+
+// fill makes the entry's message, for its next delivery.
+func (e *entry) fill(r *run, fields map[string]string) {
+	e.trimmed = len(fields) == 0
+	e.message = r.config.Decode(fields)
+	if e.message.ID == "" {
+		e.message.ID = e.id
+	}
+	e.message.Source = r.config.Stream
+	e.message.Delivery = int(e.used) + 1
+}
+
+// accept puts an entry in hand. There is room for it: nobody else takes tokens of lives.
+func (r *run) accept(ctx context.Context, e *entry) {
+	r.lives <- struct{}{}
+	r.mu.Lock()
+	r.held[e.id] = e
+	r.mu.Unlock()
+	r.serving.Go(func() {
+		defer func() { <-r.lives }()
+		if r.serve(ctx, e) {
+			r.mu.Lock()
+			delete(r.held, e.id)
+			r.mu.Unlock()
+		}
+	})
+}
+
+func (r *run) holds(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, held := r.held[id]
+	return held
+}
+
+// serve goes with an entry from its delivery to the end of its pending. false: ctx ended before; the entry is still in hand.
+func (r *run) serve(ctx context.Context, e *entry) bool {
+	for {
+		verdict, ok := r.handle(ctx, e)
+		if !ok {
+			return false
+		}
+		if verdict.Action != consumer.Retry {
+			return r.settle(ctx, e, verdict)
+		}
+		if verdict.Counted {
+			e.used++
+		}
+		e.due = time.Now().Add(verdict.Delay)
+		if !pause(ctx, verdict.Delay) {
+			return false
+		}
+		if mine, ok := r.again(ctx, e); !mine || !ok {
+			return ok
+		}
+	}
+}
+
+// handle waits for a free hand and lets the consumer judge. false: ctx ended first.
+func (r *run) handle(ctx context.Context, e *entry) (consumer.Verdict, bool) {
+	select {
+	case r.hands <- struct{}{}:
+	case <-ctx.Done():
+		return consumer.Verdict{}, false
+	}
+	defer func() { <-r.hands }()
+	if ctx.Err() != nil {
+		return consumer.Verdict{}, false
+	}
+	return r.consumer.Handle(r.work, e.message), true
+}
+
+// settleLimit bounds one try to carry out a verdict: it is also what is tried once when Run's context has ended.
+const settleLimit = 3 * time.Second
+
+// settle carries out an end, however long Redis is away. false: ctx ended before it could be said.
+func (r *run) settle(ctx context.Context, e *entry, v consumer.Verdict) bool {
+	for failures := tries(0); ; {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+		err := r.say(bounded, e, v)
+		cancel()
+		if err == nil {
+			return true
+		}
+		r.config.Logger.WarnContext(ctx, "verdict not carried out", "stream", r.config.Stream, "entry", e.id, "verdict", v.Action.String(), "error", err)
+		if hopeless(err) || !pause(ctx, failures.next(r.config.Reconnect)) {
+			return false
+		}
+	}
+}
+
+// say acknowledges the entry; a dead letter is written in the same script, unless nothing is left that could be one.
+func (r *run) say(ctx context.Context, e *entry, v consumer.Verdict) error {
+	if v.Action == consumer.Ack || e.trimmed {
+		return r.rdb.XAck(ctx, r.config.Stream, r.config.Group, e.id).Err()
+	}
+	args := append([]any{r.config.Group, e.id, r.config.MaxDead}, anys(fields(e.message.Dead(v)))...)
+	return r.scripts.bury.Run(ctx, r.rdb, []string{r.config.Stream, r.config.Dead}, args...).Err()
+}
+
+// again delivers a rested entry. mine is false where it has another owner, or none; ok is false where ctx ended first.
+func (r *run) again(ctx context.Context, e *entry) (mine, ok bool) {
+	for failures := tries(0); ; {
+		reply, err := r.script(ctx, r.scripts.again, e.id, e.used+1).Slice()
+		switch {
+		case err == nil && len(reply) == 2:
+			if reply[0] == "lost" {
+				return false, true
+			}
+			e.fill(r, pairs(reply[1]))
+			return true, true
+		case missing(err):
+			return false, true
+		case !pause(ctx, failures.next(r.config.Reconnect)):
+			return false, false
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package redisstream
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// batch bounds the ids of one script, which holds up all of Redis while it runs.
+const batch = 500
+
+// beat speaks for all entries in hand, each third of MinIdle, until ctx ends.
+func (r *run) beat(ctx context.Context) {
+	for every := r.config.MinIdle / 3; pause(ctx, every); {
+		r.mu.Lock()
+		ids := slices.Collect(maps.Keys(r.held))
+		r.mu.Unlock()
+		for part := range slices.Chunk(ids, batch) {
+			bounded, cancel := context.WithTimeout(ctx, every)
+			err := r.script(bounded, r.scripts.beat, anys(part)...).Err()
+			cancel()
+			if err != nil && ctx.Err() == nil && !missing(err) {
+				r.config.Logger.WarnContext(ctx, "heartbeat failed", "stream", r.config.Stream, "group", r.config.Group, "error", err)
+			}
+		}
+	}
+}
+
+// leave hands over what this process could not end, and takes its name from the group. Where Redis is away the others find out by its silence.
+func (r *run) leave() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), settleLimit)
+	defer cancel()
+	entries := slices.Collect(maps.Values(r.held))
+	for len(entries) > batch {
+		r.handOver(ctx, entries[:batch])
+		entries = entries[batch:]
+	}
+	r.handOver(ctx, entries)
+}
+
+func (r *run) handOver(ctx context.Context, entries []*entry) {
+	var args []any
+	for _, e := range entries {
+		silence := max(r.config.MinIdle-max(time.Until(e.due), 0), 0)
+		args = append(args, e.id, e.used, silence.Milliseconds())
+	}
+	if err := r.script(ctx, r.scripts.leave, args...).Err(); err != nil && !missing(err) {
+		r.config.Logger.WarnContext(ctx, "entries not handed over", "stream", r.config.Stream, "group", r.config.Group, "entries", len(entries), "error", err)
+	}
+}
+
+func anys(texts []string) []any {
+	args := make([]any, len(texts))
+	for i, text := range texts {
+		args[i] = text
+	}
+	return args
+}

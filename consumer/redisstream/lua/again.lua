@@ -1,0 +1,14 @@
+-- Delivers an entry again that this consumer still has.
+-- KEYS[1] stream  ARGV[1] group  [2] consumer  [3] id  [4] deliveries, this one included
+-- Returns 'lost' where another one has it, or has acknowledged it; 'trimmed', and acknowledges it; otherwise 'ours' and the fields.
+
+local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)[1]
+if pending and pending[2] == ARGV[2] then
+  local entry = redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[3], 'RETRYCOUNT', ARGV[4])[1]
+  if entry then return {'ours', entry[2]} end
+  redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])
+  return {'trimmed', {}}
+end
+-- Redis 7 drops a trimmed entry from the pending list as the heartbeat claims it.
+if not pending and #redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3]) == 0 then return {'trimmed', {}} end
+return {'lost', {}}

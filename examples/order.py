@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Guards work of its own, written in Python, by the server's service calls: order.py TOKEN SUBJECT ITEM
+
+IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is, as the server knows them.
+"""
+import base64, json, os, sys, urllib.error, urllib.request
+
+
+def call(name, **members):
+    request = urllib.request.Request(
+        os.environ["IDEM_URL"] + "/api/idempotent/" + name, json.dumps(members).encode(),
+        {"Authorization": "Bearer " + os.environ["IDEM_SERVICE_KEY"], "Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+def place(item):
+    if not item:
+        raise ValueError("an order needs an item")
+    return "ordered " + item
+
+
+token, subject, item = sys.argv[1:]
+try:
+    entered = call("consume", token=token, action="order.create", subject=subject)
+except urllib.error.HTTPError as refusal:
+    sys.exit("refused: " + json.load(refusal)["code"])
+if entered["outcome"] == "replayed":  # somebody has done it: this is the first answer
+    print("replayed:", base64.b64decode(entered["response"]["body"]).decode())
+    sys.exit()
+try:
+    call("extend", claim=entered["claim"])  # each time before a third of the lease is over
+    receipt = place(item)
+except Exception as failure:
+    call("fail", claim=entered["claim"])  # the same token may come again
+    sys.exit("failed: %s" % failure)
+call("complete", claim=entered["claim"], status=201, body=base64.b64encode(receipt.encode()).decode())
+print("attempt %d: %s" % (entered["attempt"], receipt))

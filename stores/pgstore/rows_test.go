@@ -1,0 +1,6 @@
+//go:build !race
+
+package pgstore_test
+
+// rowsPurged is the number of rows of TestPurgeWhileOtherKeysAreClaimed.
+const rowsPurged = 100_000

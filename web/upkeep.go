@@ -1,0 +1,97 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/idemkit/idem"
+)
+
+// upkeep knows the business types of the guard's routes that have records in the ledger. Routes may be made while Run goes on.
+type upkeep struct {
+	mu     sync.Mutex
+	routes map[string]*route // by business type, those with a resolver first
+}
+
+// known makes the route's business type one that Run looks after. Two routes of one type must not give two answers to what became of a claim; functions
+// are told apart by their code, so two closures of one function pass for the same.
+func (rt *route) known() *route {
+	if rt.drop {
+		return rt
+	}
+	u := &rt.upkeep
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.routes == nil {
+		u.routes = map[string]*route{}
+	}
+	other := u.routes[rt.businessType]
+	switch {
+	case other == nil, other.resolver == nil:
+		u.routes[rt.businessType] = rt
+	case rt.resolver != nil && reflect.ValueOf(rt.resolver).Pointer() != reflect.ValueOf(other.resolver).Pointer():
+		panic("web: route " + rt.businessType + ": another route of this business type has another Resolver")
+	}
+	return rt
+}
+
+// janitor is for one round, with the routes that there are by then.
+func (g *Guard) janitor() idem.Janitor {
+	j := idem.Janitor{
+		Ledger: g.config.Ledger, Store: g.config.Store, Compensations: g.config.Compensations, Resolvers: map[string]idem.Resolver{},
+	}
+	g.upkeep.mu.Lock()
+	defer g.upkeep.mu.Unlock()
+	abandoned := map[string]bool{}
+	for _, businessType := range g.config.Abandoned {
+		abandoned[businessType] = true
+	}
+	for businessType, rt := range g.upkeep.routes {
+		if rt.resolver == nil {
+			abandoned[businessType] = true
+			continue
+		}
+		j.Resolvers[businessType] = rt.resolved()
+		delete(abandoned, businessType)
+	}
+	j.Abandoned = slices.Sorted(maps.Keys(abandoned))
+	return j
+}
+
+// Run looks after the ledger until the context ends, whose error it returns: it recovers claims of routes with a Resolver, runs Config.Compensations,
+// deletes what is past its retention and reconciles the Store with the Ledger, one process at a time. Without a ledger it only waits.
+func (g *Guard) Run(ctx context.Context) error {
+	if g.config.Ledger == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	every := orElse(g.config.PurgeEvery, idem.DefaultPurgeEvery)
+	for {
+		pause := time.NewTimer(every*4/5 + rand.N(every*2/5+1)) // processes that start together are not to ask together
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return ctx.Err()
+		case <-pause.C:
+		}
+		done, err := g.janitor().Round(ctx)
+		g.tidied(ctx, done, err)
+	}
+}
+
+func (g *Guard) tidied(ctx context.Context, done idem.Tidied, err error) {
+	switch {
+	case errors.Is(err, idem.ErrInProgress): // another process is at it
+	case err != nil && ctx.Err() == nil:
+		g.config.Logger.WarnContext(ctx, "idem: looking after the ledger failed", "done", done, "error", err)
+	case done != idem.Tidied{}:
+		g.config.Logger.InfoContext(ctx, "idem: looked after the ledger", "recovered", done.Recovered, "compensated", done.Compensated,
+			"purged", done.Purged, "repaired", done.Repaired, "removed", done.Removed)
+	}
+}
