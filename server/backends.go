@@ -75,7 +75,7 @@ func (b *Backends) openLedger(ctx context.Context, database databaseTarget, logg
 			return fmt.Errorf(unusable, err)
 		}
 		b.SQLite, b.Ledger, b.ledgerName = db, store, "sqlite"
-		b.close = append(b.close, db.Close)
+		b.close = append(b.close, func() error { return closeSQLite(db) })
 		logger.InfoContext(ctx, "idem: the ledger is a SQLite file", "path", absolute(database.sqlite))
 		return nil
 	}

@@ -1,7 +1,11 @@
 package server
 
 import (
+	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,5 +58,36 @@ func TestParseDatabase(t *testing.T) {
 				t.Errorf("%+v", got.postgres)
 			}
 		})
+	}
+}
+
+// Calls that end with their context close their connections themselves, all at once here.
+func TestCloseSQLiteLeavesNoLog(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "a.db")
+		db, _, err := openSQLite(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, giveUp := context.WithCancel(t.Context())
+		var begun sync.WaitGroup
+		for range 4 {
+			begun.Go(func() {
+				if tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
+					t.Error(err)
+				} else if _, err := tx.ExecContext(ctx, `SELECT count(*) FROM idempotent_record`); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		begun.Wait()
+		giveUp()
+		if err := closeSQLite(db); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob(path + "-*"); len(left) > 0 {
+			t.Fatalf("left behind: %v", left)
+		}
 	}
 }
