@@ -71,7 +71,8 @@ type Config struct {
 	TokenLimit func(r *http.Request, subject string, n int) time.Duration
 
 	// ServiceKeys let other services make the calls consume, extend, complete and fail of Routes, as Authorization: Bearer. Any of them will do, so that a key
-	// can be changed without a gap. None: these calls answer 404. Visible ASCII without blanks; let them be long and random.
+	// can be changed without a gap; one that is taken away takes the claims along that were given out under it. None: these calls answer 404. Visible ASCII
+	// without blanks; let them be long and random.
 	ServiceKeys []string
 
 	// PurgeEvery is the pause between rounds of Run. Default 10 min.

@@ -108,10 +108,16 @@ func (c *serviceCall) call(in consumption, who caller, claims tokens.Claims) ide
 	if in.Fingerprint != nil {
 		digest := lengthPrefixed{sha256.New()}
 		digest.add(*in.Fingerprint)
+		if in.BusinessKey != nil {
+			digest.add(*in.BusinessKey)
+		}
 		call.Fingerprint = digest.Sum([]byte{idem.Format})
 	}
 	if in.BusinessKey != nil {
 		call.Key = idem.Key{Tenant: who.tenant, Type: *in.Action, ID: *in.BusinessKey}
+		if in.Fingerprint == nil { // by the token alone the entrance would replay what was done under another business key
+			call.TokenID = ""
+		}
 	}
 	return call
 }
@@ -130,7 +136,7 @@ func (c *serviceCall) enter(call idem.Call) (any, *refusal) {
 	if reply.Replayed {
 		return replayed{Outcome: "replayed", Response: told(reply.Result)}, nil
 	}
-	claim, err := seal(ticket)
+	claim, err := c.seal(ticket)
 	if err != nil {
 		return nil, refuse(StoreUnavailable).because(err)
 	}

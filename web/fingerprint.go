@@ -11,9 +11,9 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// fingerprint is the format's number and SHA-256 over method, path as sent, query, media type and payload, each with its length in
-// front, so that ("a:b","c") and ("a","b:c") differ. Token fields, and those that the route ignores, do not count.
-func (s *submission) fingerprint() ([]byte, *refusal) {
+// fingerprint is the format's number and SHA-256 over method, path as sent, query, media type, payload and the parts of the key, which may stand elsewhere, each
+// with its length in front, so that ("a:b","c") and ("a","b:c") differ. Token fields, and those that the route ignores, do not count.
+func (s *submission) fingerprint(key []string) ([]byte, *refusal) {
 	digest := lengthPrefixed{sha256.New()}
 	path, query, _ := strings.Cut(s.r.RequestURI, "?")
 	if path == "" {
@@ -28,6 +28,7 @@ func (s *submission) fingerprint() ([]byte, *refusal) {
 	if failure := s.addPayload(digest); failure != nil {
 		return nil, failure
 	}
+	digest.add(key...)
 	return digest.Sum([]byte{idem.Format}), nil
 }
 

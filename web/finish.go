@@ -89,7 +89,7 @@ func (c *serviceCall) result(in completion) (idem.Result, *refusal) {
 	if *in.Status < http.StatusOK || *in.Status >= http.StatusBadRequest {
 		return idem.Result{}, refuse(BadRequest).with("status must be 200 to 399; a failure is for the call fail")
 	}
-	header, failure := headerLines(in.Headers)
+	header, failure := c.headerLines(in.Headers)
 	if failure != nil {
 		return idem.Result{}, failure
 	}
@@ -104,20 +104,30 @@ func (c *serviceCall) result(in completion) (idem.Result, *refusal) {
 	if redirect(result.Status) || !bodyAllowed(result.Status) {
 		result.Body = nil
 	}
-	if len(result.Body) > c.config.ResponseLimit {
+	size := len(result.Body)
+	for _, line := range header {
+		size += len(line[0]) + len(line[1])
+	}
+	if size > c.config.ResponseLimit {
 		return idem.Result{Status: *in.Status}, nil
 	}
 	return result, nil
 }
 
-// headerLines leaves out what no replay repeats, cookies included.
-func headerLines(given [][]*string) ([][2]string, *refusal) {
-	var lines [][2]string
+// headerLines leaves out what no replay repeats: cookies, the request id, which may be another's by then, and what Connection and Trailer list.
+func (c *serviceCall) headerLines(given [][]*string) ([][2]string, *refusal) {
+	once := map[string]bool{"Set-Cookie": true, c.config.RequestIDHeader: true}
 	for _, line := range given {
 		if len(line) != 2 || line[0] == nil || line[1] == nil || !fieldName(*line[0]) || !fieldValue(*line[1]) {
 			return nil, refuse(BadRequest).with(`headers must be a list of ["Name","value"], as HTTP allows them`)
 		}
-		if name := http.CanonicalHeaderKey(*line[0]); !unrepeatable(name) && name != "Set-Cookie" {
+		if name := http.CanonicalHeaderKey(*line[0]); name == "Connection" || name == "Trailer" {
+			add(once, listed([]string{*line[1]}))
+		}
+	}
+	var lines [][2]string
+	for _, line := range given {
+		if name := http.CanonicalHeaderKey(*line[0]); !unrepeatable(name) && !once[name] {
 			lines = append(lines, [2]string{*line[0], *line[1]})
 		}
 	}

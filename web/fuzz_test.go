@@ -47,7 +47,7 @@ func fingerprintOf(t *testing.T, contentType string, body []byte) []byte {
 	if failure := s.read(); failure != nil {
 		t.Fatal(failure.code)
 	}
-	fingerprint, failure := s.fingerprint()
+	fingerprint, failure := s.fingerprint(nil)
 	if failure != nil {
 		t.Fatal(failure.code)
 	}

@@ -75,7 +75,11 @@ func (s *submission) judgeCaller() *refusal {
 
 // call is what the engine is asked: the identity of the request, and of the operation.
 func (s *submission) call() (idem.Call, *refusal) {
-	fingerprint, failure := s.fingerprint()
+	parts, failure := s.key.parts(s)
+	if failure != nil {
+		return idem.Call{}, failure
+	}
+	fingerprint, failure := s.fingerprint(parts)
 	if failure != nil {
 		return idem.Call{}, failure
 	}
@@ -90,12 +94,8 @@ func (s *submission) call() (idem.Call, *refusal) {
 		call.RequestID, call.TokenID, call.LookOnly = s.token.claims.RequestID, s.token.claims.ID, s.token.claims.Expired
 		call.EntranceFor = s.entranceFor(s.retention, s.keep)
 	}
-	if s.key.read == nil {
+	if len(parts) == 0 {
 		return call, nil
-	}
-	parts, failure := s.key.read(s)
-	if failure != nil {
-		return idem.Call{}, failure
 	}
 	if s.drop {
 		call.Retention = s.lease // should the key not be dropped, it falls by itself

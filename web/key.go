@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,14 @@ import (
 type KeyFunc struct {
 	read   func(in *submission) ([]string, *refusal)
 	scoped bool // the key is the caller's own, not the tenant's
+}
+
+// parts are what the key is made of; none for the zero value.
+func (k KeyFunc) parts(in *submission) ([]string, *refusal) {
+	if k.read == nil {
+		return nil, nil
+	}
+	return k.read(in)
 }
 
 // JSONKey reads one or more scalars from a JSON body, by name or by dotted path. A string "1" and a number 1 are different keys, 1 and 1.0 are one;
@@ -114,6 +123,9 @@ func plain(s, path string) (string, *refusal) {
 	if strings.TrimSpace(s) == "" {
 		return "", refuse(KeyMissing).with("the member " + quote(path) + " of the JSON body is blank")
 	}
+	if strings.ContainsRune(s, utf8.RuneError) { // what the decoder made of escapes that are no text, one of them all
+		return "", refuse(KeyInvalid).with("the member " + quote(path) + " is not well-formed text")
+	}
 	if s[0] == '"' || json.Valid([]byte(s)) {
 		return strconv.Quote(s), nil
 	}
@@ -145,8 +157,11 @@ func PathKey(names ...string) KeyFunc {
 }
 
 // KeyFrom reads a key in the application's own way. An error is told to the caller as key_invalid; an empty key is key_missing.
-// The request's body must not be read.
+// The request's body must not be read. Nil panics.
 func KeyFrom(read func(*http.Request) (string, error)) KeyFunc {
+	if read == nil {
+		panic("web: KeyFrom needs a function")
+	}
 	return KeyFunc{read: func(in *submission) ([]string, *refusal) {
 		key, err := read(in.r)
 		if err != nil {
@@ -169,10 +184,11 @@ func HeaderKey(name string) KeyFunc {
 		if len(lines) > 1 {
 			return nil, refuse(KeyInvalid).with("the header " + name + " is repeated")
 		}
-		if len(lines) == 0 || strings.TrimSpace(lines[0]) == "" {
+		line := strings.Trim(strings.Join(lines, ""), " \t") // other blanks are not HTTP's, and no part of a key
+		if line == "" {
 			return nil, refuse(KeyMissing).with("the header " + name + " is missing")
 		}
-		key, ok := headerItem(strings.TrimSpace(lines[0]))
+		key, ok := headerItem(line)
 		if !ok || len(key) > 255 {
 			return nil, refuse(KeyInvalid).with("the header " + name + " must be 1 to 255 visible ASCII characters, quoted or bare")
 		}
@@ -214,8 +230,12 @@ func visible(s string) bool {
 	return true
 }
 
-// Join makes one key of several: Join(JSONKey("orderNo"), PathKey("shop")). It is the caller's own where one of them is.
+// Join makes one key of several: Join(JSONKey("orderNo"), PathKey("shop")). It is the caller's own where one of them is. It panics where there are none, or one
+// is the zero KeyFunc.
 func Join(keys ...KeyFunc) KeyFunc {
+	if len(keys) == 0 || slices.ContainsFunc(keys, func(key KeyFunc) bool { return key.read == nil }) {
+		panic("web: Join needs a KeyFunc, and no zero one")
+	}
 	joined := KeyFunc{read: func(in *submission) ([]string, *refusal) {
 		var all []string
 		for _, key := range keys {

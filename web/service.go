@@ -13,6 +13,7 @@ type serviceCall struct {
 	*Guard
 	w         http.ResponseWriter
 	r         *http.Request
+	key       [sha256.Size]byte // digest of the service key that it came with
 	body      []byte
 	requestID string // once it is known
 }
@@ -38,7 +39,7 @@ func (g *Guard) serviceCall(name string) func(*serviceCall) (any, *refusal) {
 // answerService checks the service key before it reads anything.
 func (g *Guard) answerService(w http.ResponseWriter, r *http.Request, answer func(*serviceCall) (any, *refusal)) {
 	c := &serviceCall{Guard: g, w: w, r: r}
-	if !g.authorized(r) {
+	if !c.authorized() {
 		c.refuse(refuse(Unauthorized))
 		return
 	}
@@ -56,16 +57,16 @@ func (g *Guard) answerService(w http.ResponseWriter, r *http.Request, answer fun
 }
 
 // authorized compares in constant time: with every key, and digests, which have one length.
-func (g *Guard) authorized(r *http.Request) bool {
-	lines := r.Header.Values("Authorization")
+func (c *serviceCall) authorized() bool {
+	lines := c.r.Header.Values("Authorization")
 	if len(lines) != 1 {
 		return false
 	}
 	scheme, key, _ := strings.Cut(lines[0], " ")
-	given := sha256.Sum256([]byte(strings.TrimLeft(key, " ")))
+	c.key = sha256.Sum256([]byte(strings.TrimLeft(key, " ")))
 	found := 0
-	for _, known := range g.serviceKeys {
-		found |= subtle.ConstantTimeCompare(given[:], known[:])
+	for _, known := range c.serviceKeys {
+		found |= subtle.ConstantTimeCompare(c.key[:], known[:])
 	}
 	return strings.EqualFold(scheme, "Bearer") && found == 1
 }

@@ -1,61 +1,72 @@
 package web
 
 import (
-	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/idemkit/idem"
-	"github.com/idemkit/idem/tokens"
 )
 
 // sealed is a claim in a service's hands. The format is that of records, so that a version meets only claims that it can read.
 type sealed struct {
-	Format int         `json:"format"`
-	Ticket idem.Ticket `json:"ticket"`
+	Format int             `json:"format"`
+	Ticket json.RawMessage `json:"ticket"`
 }
 
-// seal makes one opaque word of a ticket. It is not signed: whoever may end a claim has the service key, and its owner cannot be guessed.
-func seal(t idem.Ticket) (string, error) {
-	text, err := json.Marshal(sealed{Format: idem.Format, Ticket: t})
-	return base64.RawURLEncoding.EncodeToString(text), err
-}
-
-// unseal returns idem.ErrFormat for the claim of a newer version. Any other error says that it is none.
-func unseal(claim string) (idem.Ticket, error) {
-	text, err := base64.RawURLEncoding.Strict().DecodeString(claim)
+// seal makes one opaque word of a ticket, under the key that the service came with: a store that may forget believes a claim of which it knows nothing.
+func (c *serviceCall) seal(t idem.Ticket) (string, error) {
+	ticket, err := json.Marshal(t)
 	if err != nil {
-		return idem.Ticket{}, err
+		return "", err
 	}
-	var version struct {
-		Format int `json:"format"`
+	text, err := json.Marshal(sealed{Format: idem.Format, Ticket: ticket})
+	return base64.RawURLEncoding.EncodeToString(append(sealOf(text, c.key), text...)), err
+}
+
+func sealOf(text []byte, key [sha256.Size]byte) []byte {
+	code := hmac.New(sha256.New, key[:])
+	code.Write(text)
+	return code.Sum(nil)
+}
+
+// unseal returns idem.ErrFormat for the claim of a newer version. Any other error says that none of the service keys gave it out.
+func (g *Guard) unseal(claim string) (t idem.Ticket, err error) {
+	word, err := base64.RawURLEncoding.Strict().DecodeString(claim)
+	if err != nil {
+		return t, err
 	}
-	if err := json.Unmarshal(text, &version); err != nil {
-		return idem.Ticket{}, err
-	}
-	if version.Format > idem.Format {
-		return idem.Ticket{}, fmt.Errorf("%w: a claim of format %d", idem.ErrFormat, version.Format)
+	if len(word) < sha256.Size || !g.sealed(word[:sha256.Size], word[sha256.Size:]) {
+		return t, errors.New("a claim without our seal")
 	}
 	var whole sealed
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&whole); err != nil {
-		return idem.Ticket{}, err
+	if err := json.Unmarshal(word[sha256.Size:], &whole); err != nil {
+		return t, err
 	}
-	if whole.Format < 1 {
-		return idem.Ticket{}, fmt.Errorf("a claim of format %d", whole.Format)
+	if whole.Format > idem.Format {
+		return t, fmt.Errorf("%w: a claim of format %d", idem.ErrFormat, whole.Format)
 	}
-	return whole.Ticket, nil
+	return t, json.Unmarshal(whole.Ticket, &t)
 }
 
-// ticket reads a claim, and refuses what this guard cannot have given out.
+func (g *Guard) sealed(seal, text []byte) bool {
+	for _, key := range g.serviceKeys {
+		if hmac.Equal(seal, sealOf(text, key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ticket reads a claim, and refuses what this guard did not give out to the tenant.
 func (c *serviceCall) ticket(claim *string) (idem.Ticket, *refusal) {
 	if claim == nil || *claim == "" {
 		return idem.Ticket{}, missing("claim")
 	}
-	t, err := unseal(*claim)
+	t, err := c.unseal(*claim)
 	switch {
 	case errors.Is(err, idem.ErrFormat):
 		return t, refuse(StoreUnavailable).because(err)
@@ -66,14 +77,11 @@ func (c *serviceCall) ticket(claim *string) (idem.Ticket, *refusal) {
 	return t, nil
 }
 
+// gaveOut: another guard may have the same service key.
 func (c *serviceCall) gaveOut(t idem.Ticket) bool {
 	ledger := ""
 	if c.config.Ledger != nil {
 		ledger = c.config.Ledger.Name()
 	}
-	whole := func(claim idem.Claim) bool {
-		return claim.Validate() == nil && claim.Attempt > 0 && claim.Ledger == ledger
-	}
-	return whole(t.Claim) && tokens.ValidRequestID(t.Claim.RequestID) &&
-		(t.Entrance == nil || c.config.Store != nil && c.config.Ledger != nil && whole(*t.Entrance))
+	return t.Claim.Ledger == ledger && t.Claim.Key.Tenant == c.tenant(c.r) && (t.Entrance == nil || c.config.Store != nil)
 }

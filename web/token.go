@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -150,6 +151,8 @@ func exact(body []byte, members []string) (err error) {
 		switch {
 		case value.Type == gjson.Null:
 			err = fmt.Errorf("the member %q has the wrong type", name.Str)
+		case strings.ContainsRune(value.Str, utf8.RuneError): // likewise of escapes that are no text
+			err = fmt.Errorf("the member %q is not well-formed text", name.Str)
 		case seen[name.Str]:
 			err = fmt.Errorf("the member %q is repeated", name.Str)
 		case !slices.Contains(members, name.Str):
