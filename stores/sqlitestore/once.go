@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,25 +34,26 @@ func Once[T any](ctx context.Context, ledger *Store, key idem.Key, fn func(ctx c
 // busy timeout says, as with any first write. To the store's own queue the transaction is another process's: keep it short.
 //
 // Whatever OnceTx returns, the caller's transaction stays usable: claim and fn run behind a savepoint, to which an error or a panic of fn goes back. fn must not keep
-// its tx. Only where SQLite itself undid the whole transaction meanwhile is the error ErrWorkEnded, and the caller's to roll back. Options for waiting, lease
-// and limit have no meaning here.
+// its tx. Only where SQLite itself undid the whole transaction meanwhile, as it does at the end of a statement's context, is the error also ErrWorkEnded, and the
+// transaction over: nothing can be written on in what would be another one. Options for waiting, lease and limit have no meaning here.
 func OnceTx[T any](ctx context.Context, ledger *Store, tx *sql.Tx, key idem.Key, fn func(tx DBTX) (T, error), options ...idem.OnceOption) (T, error) {
 	if ledger == nil || tx == nil {
 		var none T
 		return none, fmt.Errorf("%w: sqlitestore.OnceTx needs a ledger and a transaction", idem.ErrInvalid)
 	}
-	inside := callersTx{Store: ledger, tx: tx}
-	return idem.Once(ctx, inside, key, func(context.Context) (T, error) { return fn(plain{tx}) },
+	inside := callersTx{Store: ledger, tx: &transaction{Tx: tx, callers: true}}
+	value, err := idem.Once(ctx, inside, key, func(context.Context) (T, error) { return fn(plain{inside.tx}) },
 		append(options[:len(options):len(options)], idem.InOneTx(), idem.WithWait(0))...)
+	if err != nil && !errors.Is(err, ErrWorkEnded) && !inside.tx.stands(ctx) {
+		err = fmt.Errorf("%w: SQLite rolled it back: %w", ErrWorkEnded, err)
+	}
+	return value, err
 }
-
-// plain hides what ends the caller's transaction.
-type plain struct{ DBTX }
 
 // callersTx is the ledger as seen from inside a caller's transaction, for one call.
 type callersTx struct {
 	*Store
-	tx *sql.Tx
+	tx *transaction
 }
 
 // Statements of a savepoint; a nested one of the same name is the one meant until it is released.
@@ -70,7 +72,7 @@ func (c callersTx) ClaimTx(ctx context.Context, q idem.Request, _ time.Duration)
 	if c.gate.claimed(q) {
 		return busy(q), nil, nil, nil
 	}
-	s := savepoint{store: c.Store, tx: &transaction{Tx: c.tx, callers: true}}
+	s := savepoint{store: c.Store, tx: c.tx}
 	answer, err := s.claim(context.WithoutCancel(ctx), q)
 	switch {
 	case isBusy(err):
@@ -97,7 +99,7 @@ type savepoint struct {
 }
 
 func (s savepoint) begin(ctx context.Context) error {
-	if !s.tx.alive(ctx) {
+	if !s.tx.stands(ctx) {
 		return ErrWorkEnded
 	}
 	_, err := s.tx.ExecContext(ctx, beginSavepoint)
@@ -127,7 +129,7 @@ func (s savepoint) claim(ctx context.Context, q idem.Request) (idem.Answer, erro
 // Complete records the result; the caller's commit makes it stand.
 func (s savepoint) Complete(ctx context.Context, r idem.Result) error {
 	ctx = context.WithoutCancel(ctx)
-	if !s.tx.alive(ctx) {
+	if !s.tx.stands(ctx) {
 		return fmt.Errorf("%w: SQLite rolled it back, or fn ended it", ErrWorkEnded)
 	}
 	done, err := s.store.complete(ctx, s.tx, s.won, r)
@@ -143,4 +145,9 @@ func (s savepoint) Complete(ctx context.Context, r idem.Result) error {
 	return err
 }
 
-func (s savepoint) Rollback(ctx context.Context) error { return s.undo(ctx) }
+func (s savepoint) Rollback(ctx context.Context) error {
+	if !s.tx.stands(ctx) {
+		return ErrWorkEnded
+	}
+	return s.undo(ctx)
+}

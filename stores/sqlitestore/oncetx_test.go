@@ -215,6 +215,58 @@ func TestOnceTxInATransactionThatIsOver(t *testing.T) {
 	f.records(0)
 }
 
+// What SQLite undid is gone with all that the caller wrote before: neither fn nor the caller writes the rest of it.
+func TestOnceTxThatSQLiteUndoes(t *testing.T) {
+	t.Parallel()
+	undoes := func(f fixture, inner sqlitestore.DBTX) error {
+		_, err := inner.ExecContext(f.Context(), `INSERT OR ROLLBACK INTO orders VALUES ((SELECT max(id) FROM orders))`)
+		return err
+	}
+	for name, fn := range map[string]func(f fixture, inner sqlitestore.DBTX) error{
+		"and fn says so": undoes,
+		"by the end of a statement's context": func(f fixture, inner sqlitestore.DBTX) error {
+			ctx, cancel := context.WithTimeout(f.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := inner.ExecContext(ctx, `INSERT INTO orders WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 1e9) SELECT i FROM r`)
+			return err
+		},
+		"and fn does not mind": func(f fixture, inner sqlitestore.DBTX) error {
+			_ = undoes(f, inner)
+			_, _ = inner.ExecContext(f.Context(), `INSERT INTO orders VALUES ('late')`)
+			_, _ = inner.QueryContext(f.Context(), `INSERT INTO orders VALUES ('later') RETURNING id`) //nolint:sqlclosecheck,rowserrcheck // refused: the point
+			_ = inner.QueryRowContext(f.Context(), `INSERT INTO orders VALUES ('latest') RETURNING id`).Scan(new(string))
+			return nil
+		},
+		"and fn panics": func(f fixture, inner sqlitestore.DBTX) error { panic(undoes(f, inner)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			tx := f.own(f.db)
+			err := func() (err error) {
+				defer func() {
+					if recover() != nil {
+						err = sqlitestore.ErrWorkEnded
+					}
+				}()
+				_, err = sqlitestore.OnceTx(f.Context(), f.store, tx, payment("1"), func(inner sqlitestore.DBTX) (int, error) { return 1, fn(f, inner) })
+				return err
+			}()
+			if !errors.Is(err, sqlitestore.ErrWorkEnded) {
+				t.Errorf("%v, want ErrWorkEnded", err)
+			}
+			if _, err := tx.ExecContext(t.Context(), `INSERT INTO orders VALUES ('rest')`); err == nil {
+				t.Error("the caller went on writing")
+			}
+			if err := tx.Commit(); err == nil {
+				t.Error("the caller committed")
+			}
+			f.orders(0)
+			f.records(0)
+		})
+	}
+}
+
 // Callers with two keys, in opposite order, all get through.
 func TestOnceTxInAnyOrderDoesNotDeadlock(t *testing.T) {
 	t.Parallel()
