@@ -33,7 +33,7 @@ func Once[T any](ctx context.Context, ledger *Store, key idem.Key, fn func(ctx c
 // its own rows locked: roll back and call again. As locks are only tried, transactions with several keys may take them in any order.
 //
 // Whatever OnceTx returns, the caller's transaction stays usable: claim and fn run behind a savepoint, fn's tx, to which an error or a panic of fn goes back. fn must
-// not end it (ErrGuarded) nor keep it. Options for waiting, lease and limit have no meaning here. In a transaction stricter than READ COMMITTED a duplicate that meets
+// not end it (ErrGuarded), keep it, or leave rows or a batch of it unread: those keep the connection busy. Options for waiting, lease and limit have no meaning here. In a transaction stricter than READ COMMITTED a duplicate that meets
 // a record committed since the transaction's snapshot is a serialization failure (40001), as any other write there would be.
 func OnceTx[T any](ctx context.Context, ledger *Store, tx pgx.Tx, key idem.Key, fn func(tx pgx.Tx) (T, error), options ...idem.OnceOption) (T, error) {
 	if ledger == nil || tx == nil {

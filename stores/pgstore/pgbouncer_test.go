@@ -91,12 +91,19 @@ func TestContractBehindPgBouncer(t *testing.T) {
 			storetest.Run(t, backend(t, addr, mode(m)))
 		})
 	}
+	t.Run("database/sql", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, sqlBackend(t, addr, "&default_query_exec_mode=exec"))
+	})
 }
 
 func TestMigrateBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	db := testkit.Postgres(t)
 	addr := bouncer(t, db.Addr)
+	if err := pgstore.MigrateSQL(t.Context(), handle(t, db, addr, "&default_query_exec_mode=exec"), pgstore.Options{Schema: "by_sql"}); err != nil {
+		t.Error(err)
+	}
 	var running sync.WaitGroup
 	for range 2 {
 		pool := db.PoolVia(t, addr, mode(pgx.QueryExecModeExec), func(c *pgxpool.Config) { c.MaxConns = 1 })

@@ -17,10 +17,10 @@ import (
 	"github.com/idemkit/idem/stores/storetest"
 )
 
-// handle opens pgx's driver on database/sql, by way of "host:port".
-func handle(t testing.TB, db *testkit.PostgresDB, addr string) *sql.DB {
+// handle opens pgx's driver on database/sql, by way of "host:port", with more settings such as "&a=b".
+func handle(t testing.TB, db *testkit.PostgresDB, addr string, settings ...string) *sql.DB {
 	t.Helper()
-	opened, err := sql.Open("pgx", db.URLVia(addr))
+	opened, err := sql.Open("pgx", db.URLVia(addr)+strings.Join(settings, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +53,14 @@ func sqlShop(t *testing.T) (*lab, *sql.DB) {
 
 func TestContractOnDatabaseSQL(t *testing.T) {
 	t.Parallel()
+	storetest.Run(t, sqlBackend(t, testkit.Postgres(t).Addr))
+}
+
+func sqlBackend(t *testing.T, addr string, settings ...string) func(t testing.TB) storetest.Backend {
+	t.Helper()
 	db := testkit.Postgres(t)
 	direct := db.Pool(t)
-	storetest.Run(t, func(t testing.TB) storetest.Backend {
+	return func(t testing.TB) storetest.Backend {
 		options := pgstore.Options{Schema: "s_" + strings.ToLower(idem.NewOwner())}
 		text, err := pgstore.SQL(options)
 		if err != nil {
@@ -65,17 +70,17 @@ func TestContractOnDatabaseSQL(t *testing.T) {
 			t.Fatal(err)
 		}
 		return storetest.Backend{
-			Store: openSQL(t, handle(t, db, db.Addr), options), Another: openAs(t, db.Pool(t), options), // a deploy from one to the other
+			Store: openSQL(t, handle(t, db, addr, settings...), options), Another: openAs(t, db.Pool(t), options), // a deploy from one to the other
 			Lapse: func(t testing.TB, key idem.Key) { lapse(t, direct, options.Schema+".idempotent_record", key) },
 			Lossy: func(t testing.TB) idem.Store {
-				link := testkit.Proxy(t, db.Addr)
-				store := openSQL(t, handle(t, db, link.Addr()), options)
+				link := testkit.Proxy(t, addr)
+				store := openSQL(t, handle(t, db, link.Addr(), settings...), options)
 				warm(t, store)
 				link.DropReplies(1)
 				return store
 			},
 		}
-	})
+	}
 }
 
 func TestBothHandlesAreOneLedger(t *testing.T) {
