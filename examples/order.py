@@ -3,15 +3,30 @@
 
 IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is, as the server knows them.
 """
-import base64, json, os, sys, urllib.error, urllib.request
+import base64, http.client, json, os, sys, threading, time, urllib.error, urllib.request
 
 
 def call(name, **members):
     request = urllib.request.Request(
         os.environ["IDEM_URL"] + "/api/idempotent/" + name, json.dumps(members).encode(),
         {"Authorization": "Bearer " + os.environ["IDEM_SERVICE_KEY"], "Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
+    for last in False, False, False, True:
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as refusal:
+            if last or refusal.code != 503:
+                sys.exit("refused: " + json.load(refusal)["code"])
+        except (OSError, http.client.HTTPException):
+            if last:
+                raise
+        time.sleep(1)  # then the same once more: what was done and not answered is not done again
+
+
+def keep(claim):
+    while True:
+        time.sleep(float(os.environ.get("IDEM_RENEW", 5)))  # a third of the server's IDEM_LEASE
+        call("extend", claim=claim)
 
 
 def place(item):
@@ -21,15 +36,12 @@ def place(item):
 
 
 token, subject, item = sys.argv[1:]
-try:
-    entered = call("consume", token=token, action="order.create", subject=subject)
-except urllib.error.HTTPError as refusal:
-    sys.exit("refused: " + json.load(refusal)["code"])
+entered = call("consume", token=token, action="order.create", subject=subject)
 if entered["outcome"] == "replayed":  # somebody has done it: this is the first answer
     print("replayed:", base64.b64decode(entered["response"]["body"]).decode())
     sys.exit()
+threading.Thread(target=keep, args=[entered["claim"]], daemon=True).start()
 try:
-    call("extend", claim=entered["claim"])  # each time before a third of the lease is over
     receipt = place(item)
 except Exception as failure:
     call("fail", claim=entered["claim"])  # the same token may come again
