@@ -74,8 +74,9 @@ func TestOnceTxInAnyOrderDoesNotDeadlock(t *testing.T) {
 	defer cancel()
 	orders := [2][2]string{{"1", "2"}, {"2", "1"}}
 	var runs atomic.Int64
-	var holding, running sync.WaitGroup
+	var holding, asking, running sync.WaitGroup
 	holding.Add(len(orders))
+	asking.Add(len(orders))
 	refused := make(chan error, len(orders))
 	for _, order := range orders {
 		tx := l.own()
@@ -87,6 +88,8 @@ func TestOnceTxInAnyOrderDoesNotDeadlock(t *testing.T) {
 			if first != nil || !errors.Is(second, idem.ErrInProgress) {
 				t.Errorf("%v, then %v; want ErrInProgress", first, second)
 			}
+			asking.Done()
+			asking.Wait() // what is rolled back before is free
 			refused <- tx.Rollback(ctx)
 		})
 	}
