@@ -37,6 +37,11 @@ func (k Key) Column() string {
 	return "~" + Column(k.Scope) + "~" + Column(k.ID)
 }
 
+// fitted is the key with its parts as a ledger's columns have them; its Column is the same.
+func (k Key) fitted() Key {
+	return Key{Tenant: Column(k.Tenant), Type: Column(k.Type), Scope: Column(k.Scope), ID: Column(k.ID)}
+}
+
 // KeyOf is the inverse of Column for what a ledger reads from its columns. Parts that did not fit come back as Column replaced them, and claim
 // the same record: Column leaves its own replacements alone.
 func KeyOf(tenant, businessType, column string) Key {
@@ -91,6 +96,18 @@ func Column(s string) string {
 	}
 	sum := sha256.Sum256([]byte(s))
 	return "~" + hex.EncodeToString(sum[:])
+}
+
+// maxReason is how many bytes of a reason are kept.
+const maxReason = 1000
+
+// Reason makes a text that people wrote, or a driver, fit a text column: its first 1,000 bytes of whole UTF-8 without NUL.
+func Reason(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "")
 }
 
 func unfitting(r rune) bool { return r == '~' || (!unicode.IsPrint(r) && r != ' ') }

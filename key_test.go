@@ -3,6 +3,7 @@ package idem_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	draw "pgregory.net/rapid"
 
@@ -37,6 +38,20 @@ func TestColumn(t *testing.T) {
 	}
 }
 
+func TestReason(t *testing.T) {
+	t.Parallel()
+	draw.Check(t, func(t *draw.T) {
+		text := draw.OneOf(draw.StringN(0, 1200, -1), draw.Map(draw.SliceOfN(draw.Byte(), 0, 1200), func(b []byte) string { return string(b) })).Draw(t, "text")
+		reason := idem.Reason(text)
+		switch {
+		case len(reason) > 1000, strings.Contains(reason, "\x00"), !utf8.ValidString(reason), idem.Reason(reason) != reason:
+			t.Fatalf("%q of %q", reason, text)
+		case utf8.ValidString(text) && len(reason) < min(len(text), 997):
+			t.Fatalf("%d of %d bytes", len(reason), len(text))
+		}
+	})
+}
+
 // What a ledger reads back claims the record that it read.
 func TestKeyOfClaimsTheSameRecord(t *testing.T) {
 	t.Parallel()
@@ -48,5 +63,10 @@ func TestKeyOfClaimsTheSameRecord(t *testing.T) {
 		if back.Column() != column || idem.Column(back.Tenant) != tenant || idem.Column(back.Type) != businessType {
 			t.Fatalf("%q reads back as %+v, which is %q", column, back, back.Column())
 		}
+		if sent, asked := outbound(k), outbound(back); sent != asked {
+			t.Fatalf("the gateway got %q and is asked about %q", sent, asked)
+		}
 	})
 }
+
+func outbound(k idem.Key) string { return idem.Claim{Request: idem.Request{Key: k}}.OutboundKey() }

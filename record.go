@@ -101,6 +101,7 @@ type Record struct {
 	RequestID   string        // the intention of the last claim; empty where there was none, or it was given up
 	Fingerprint []byte        // of the running or successful payload; empty after failure
 	Result      Result        // when succeeded
+	Reason      string        // of the last release, for people, whatever was claimed since; empty after a success, and in stores that are no ledgers
 	LeaseLeft   time.Duration // when processing, by the store's own clock; 0 or less: the lease ran out
 }
 

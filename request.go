@@ -15,7 +15,7 @@ type Request struct {
 	Shared      bool          // another subject's record answers instead of being Foreign
 	Owner       string        // unique for this call: by it a store recognises its own repeated command
 	Lease       time.Duration // how long the claim stands without renewal; at least MinLease
-	Retention   time.Duration // how long the record is kept after its last change; at least the lease
+	Retention   time.Duration // how long the record is kept after its last change, at least; no shorter than the lease
 	Exclusive   bool          // a lock: a record that vanished is lost, not written again, for it may be somebody else's by now
 	Ledger      string        // entrance stores only: the ledger that decides; a token they do not know is then vouched for
 }
@@ -51,9 +51,9 @@ type Claim struct {
 	Attempt int // 1 for the first claim of a key; one more at each further claim
 }
 
-// OutboundKey is the same on every attempt of one operation: hand it to a gateway as its own
-// idempotency key. 43 characters of base64url, unguessable only as far as the key is.
-func (c Claim) OutboundKey() string { return c.Key.Digest() }
+// OutboundKey is the same on every attempt of one operation, that of a janitor included, whose key a ledger's columns gave back: hand it to a gateway as its
+// own idempotency key. 43 characters of base64url, unguessable only as far as the key is.
+func (c Claim) OutboundKey() string { return c.Key.fitted().Digest() }
 
 // Token is what an entrance store keeps of a one-time token.
 type Token struct {

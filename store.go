@@ -36,7 +36,7 @@ type Store interface {
 
 	// Release ends the claim without success. as is Failed: it may be claimed again, with any payload; fingerprint and owner are dropped, the
 	// attempt is kept. Cancelled: it will not be. Processing: the outcome is unknown; the payload stays bound, the owner is dropped so that no late
-	// write of this claim can land, and the lease ends now. reason, at most 1,000 bytes of which are kept by a ledger, is for people. ErrClaimLost when the claim is not held.
+	// write of this claim can land, and the lease ends now. reason is for people: a ledger keeps it, as Reason cuts it, until the next release or the success. ErrClaimLost when the claim is not held.
 	// A repetition by the same attempt that finds the record just as this call left it returns nil.
 	Release(ctx context.Context, c Claim, as State, reason string) error
 
@@ -64,7 +64,7 @@ type TokenStore interface {
 	Restore(ctx context.Context, c Claim, r Result) error
 
 	// Scan calls visit for every record that is there from beginning to end of the scan at least once, in no order, with the name of the ledger that
-	// decides about it, empty where there is none; results come without header and body. It stops at visit's first error and returns it. No lock is held meanwhile.
+	// decides about it, empty where there is none. Of a result it shows the status alone, with Kept false. It stops at visit's first error and returns it. No lock is held meanwhile.
 	Scan(ctx context.Context, visit func(r Record, ledger string) error) error
 
 	// Drop removes the record if it still has this state, owner and attempt, and reports whether it did.

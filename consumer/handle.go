@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,10 @@ type attempt struct {
 	*Consumer
 	message Message
 	request idem.Request
-	number  int   // of the claim; 0: none was won
-	used    int   // attempts used up with this one, since the message was last put back
-	failure error // of the handler
+	number  int    // of the claim; 0: none was won
+	used    int    // attempts used up with this one, since the message was last put back
+	failure error  // of the handler
+	last    string // why the attempt before failed, where none is left
 }
 
 // work runs in the engine, under a claim. caller is the context given to Handle, which the engine's outlives.
@@ -57,7 +59,7 @@ func (a *attempt) work(ctx, caller context.Context) idem.Ending {
 		a.used = max(a.used, a.message.Delivery)
 	}
 	if a.used > a.settings.attempts {
-		a.failure = fmt.Errorf("%w: %d", ErrExhausted, a.settings.attempts)
+		a.failure = a.exhausted(ctx)
 	} else {
 		a.failure = a.handle(ctx, caller)
 	}
@@ -70,7 +72,20 @@ func (a *attempt) work(ctx, caller context.Context) idem.Ending {
 	return idem.Ending{State: idem.Failed, Reason: a.reason()}
 }
 
-func (a *attempt) reason() string { return clip(a.failure.Error(), maxError) }
+// exhausted says of the last attempt what the ledger knows. One that was killed said nothing; one before it may have.
+func (a *attempt) exhausted(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	record, err := a.ledger.Lookup(bounded, a.request)
+	if err != nil || record.Reason == "" {
+		return fmt.Errorf("%w: %d", ErrExhausted, a.settings.attempts)
+	}
+	a.last = record.Reason
+	return fmt.Errorf("%w: %d; the last error known: %s", ErrExhausted, a.settings.attempts, a.last)
+}
+
+// reason is for the ledger, which keeps the one there is where the handler did not run.
+func (a *attempt) reason() string { return clip(cmp.Or(a.last, a.failure.Error()), maxError) }
 
 // handle calls the handler. A panic is a failure like any other: the process has other messages in its hands.
 func (a *attempt) handle(ctx, caller context.Context) (err error) {
@@ -132,7 +147,7 @@ func (a *attempt) refused(v Verdict, reply idem.Reply) Verdict {
 	return v
 }
 
-// recordLimit bounds the note of a failure after a rollback.
+// recordLimit bounds the note of a failure after a rollback, and the look for one.
 const recordLimit = 5 * time.Second
 
 // record notes the failure of a same-transaction attempt, whose own record was rolled back: a claim that fails at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/idemkit/idem"
@@ -140,21 +141,33 @@ func TestAttemptsEndInADeadLetter(t *testing.T) {
 	b.ran(consumer.DefaultAttempts)
 
 	t.Log("its dead letter was not written: it comes again")
-	b.sees(b.deliver(order("1")), consumer.DeadLetter, consumer.DefaultAttempts+1, true, consumer.ErrExhausted)
+	for n := 1; n <= 2; n++ {
+		v := b.deliver(order("1"))
+		b.sees(v, consumer.DeadLetter, consumer.DefaultAttempts+n, true, consumer.ErrExhausted)
+		if text := v.Err.Error(); strings.Count(text, consumer.ErrExhausted.Error()) != 1 || !strings.HasSuffix(text, ": the last one") {
+			t.Errorf("error %q", text)
+		}
+	}
 	b.ran(consumer.DefaultAttempts)
-	b.stands("1", idem.Failed, consumer.DefaultAttempts+1)
+	b.stands("1", idem.Failed, consumer.DefaultAttempts+2)
 }
 
 // A message that kills its process says nothing; the claims that it left do.
 func TestKilledAttemptsCount(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, consumer.Attempts(3))
+	b := newBench(t, consumer.Attempts(4))
+	b.fails(errBroken)
+	b.sees(b.deliver(order("1")), consumer.Retry, 1, true, errBroken)
 	for range 3 {
 		b.claim("1")
 		b.ledger.Lapse(key("1"))
 	}
-	b.sees(b.deliver(order("1")), consumer.DeadLetter, 4, true, consumer.ErrExhausted)
-	b.ran(0)
+	v := b.deliver(order("1"))
+	b.sees(v, consumer.DeadLetter, 5, true, consumer.ErrExhausted)
+	if !strings.Contains(v.Err.Error(), errBroken.Error()) {
+		t.Errorf("error %q has forgotten what the one attempt that lived said", v.Err)
+	}
+	b.ran(1)
 }
 
 func TestDeadLetterPutBackHasAllItsAttempts(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -195,7 +196,9 @@ func TestSameTxRecordsFailures(t *testing.T) {
 		if !errors.Is(v.Err, errBroken) {
 			t.Errorf("error %v, want the last one", v.Err)
 		}
-		g.deliver(order("1"), consumer.DeadLetter, 4, 0)
+		if v := g.deliver(order("1"), consumer.DeadLetter, 4, 0); !strings.Contains(v.Err.Error(), errBroken.Error()) {
+			t.Errorf("error %q, want the last one known in it", v.Err)
+		}
 		if len(g.runs) != 3 {
 			t.Errorf("%d runs, want 3", len(g.runs))
 		}

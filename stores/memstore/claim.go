@@ -85,14 +85,14 @@ func (s *Store) write(c idem.Claim, now instant) *record {
 	c.Request = own(c.Request)
 	r := s.find(c.Key, now)
 	if r == nil {
-		r = s.insert(c.Key, now+c.Retention)
+		r = s.insert(c.Key, after(now, c.Retention))
 	}
 	s.rename(r, c.Request, now)
 	if r.state != idem.Processing || len(c.Fingerprint) > 0 {
 		r.fingerprint = c.Fingerprint
 	}
 	r.state, r.owner, r.attempt, r.ledger = idem.Processing, c.Owner, c.Attempt, c.Ledger
-	r.leaseEnd = now + c.Lease
+	r.leaseEnd = after(now, c.Lease)
 	s.change(r, c.Retention, now)
 	return r
 }

@@ -119,7 +119,7 @@ func (s *Store) prolong(r *record, end instant) {
 // change notes that the record was written, which begins its retention anew.
 func (s *Store) change(r *record, retention time.Duration, now instant) {
 	r.changed = now
-	s.prolong(r, now+retention)
+	s.prolong(r, after(now, retention))
 }
 
 func (s *Store) insert(key idem.Key, end instant) *record {

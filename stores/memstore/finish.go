@@ -19,7 +19,7 @@ func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, er
 		if r := s.held(c, now); r == nil {
 			lost = append(lost, i)
 		} else {
-			r.leaseEnd = now + c.Lease
+			r.leaseEnd = after(now, c.Lease)
 			s.change(r, c.Retention, now)
 		}
 	}
@@ -63,10 +63,10 @@ func (s *Store) Complete(ctx context.Context, c idem.Claim, r idem.Result) error
 }
 
 func (s *Store) succeed(row *record, c idem.Claim, r idem.Result, now instant) {
-	row.state = idem.Succeeded
+	row.state, row.reason = idem.Succeeded, ""
 	row.keepEnd = forever
 	if r.Keep > 0 {
-		row.keepEnd = now + r.Keep
+		row.keepEnd = after(now, r.Keep)
 	}
 	r.Keep = 0
 	row.result = r
@@ -74,7 +74,7 @@ func (s *Store) succeed(row *record, c idem.Claim, r idem.Result, now instant) {
 }
 
 // Release ends the claim as Failed, Cancelled or Processing; any other state is ErrInvalid.
-func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ string) error {
+func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, reason string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Store) Release(ctx context.Context, c idem.Claim, as idem.State, _ stri
 	case !row.heldBy(c):
 		return idem.ErrClaimLost
 	}
-	row.release(as, now)
+	row.release(as, reason, now)
 	s.change(row, c.Retention, now)
 	return nil
 }
@@ -103,8 +103,8 @@ func (r *record) releasedBy(c idem.Claim, as idem.State, now instant) bool {
 	return r.state == as && r.owner == "" && r.attempt == c.Attempt && (as != idem.Processing || r.leaseEnd <= now)
 }
 
-func (r *record) release(as idem.State, now instant) {
-	r.state, r.owner = as, ""
+func (r *record) release(as idem.State, reason string, now instant) {
+	r.state, r.owner, r.reason = as, "", idem.Reason(reason)
 	r.leaseEnd = now
 	if as != idem.Processing {
 		r.fingerprint = nil

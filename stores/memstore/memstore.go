@@ -2,7 +2,7 @@
 // unit tests, and the model that property tests compare the other stores with: what it answers is what the contract means.
 //
 // One type serves as entrance store and as ledger. As a ledger it has no database for the work to write to: a transaction of
-// ClaimTx holds the record alone. Reasons given to Release are not kept, for nothing in the contract reads them.
+// ClaimTx holds the record alone.
 //
 // Nothing runs in the background and nothing has to be closed. Every call first drops a bounded number of records and tokens whose time is over, and
 // the tables are rebuilt as they empty, since Go's maps never give memory back. One mutex guards everything: a call holds it for
@@ -104,6 +104,14 @@ func (s *Store) Lapse(key idem.Key) {
 
 // instant is a point in time as the distance from the store's making. It keeps the monotonic reading in a third of the size.
 type instant = time.Duration
+
+// after is the instant that is d later, the last one there is where that is none.
+func after(now instant, d time.Duration) instant {
+	if sum := now + d; d < 0 || sum >= now {
+		return sum
+	}
+	return forever
+}
 
 // tick is the time of a call, which does its share of the cleaning.
 func (s *Store) tick() instant {

@@ -18,6 +18,7 @@ type record struct {
 	subject     string
 	requestID   string
 	ledger      string
+	reason      string
 	fingerprint []byte
 	result      idem.Result
 	changed     instant
@@ -41,7 +42,7 @@ func (r *record) intention() intention {
 func (r *record) view(now instant) idem.Record {
 	seen := idem.Record{
 		Key: r.key, State: r.state, Attempt: r.attempt, Owner: r.owner,
-		Subject: r.subject, RequestID: r.requestID, Fingerprint: r.fingerprint, Result: r.result,
+		Subject: r.subject, RequestID: r.requestID, Fingerprint: r.fingerprint, Result: r.result, Reason: r.reason,
 	}
 	if r.state == idem.Processing {
 		seen.LeaseLeft = r.leaseEnd - now

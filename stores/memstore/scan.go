@@ -33,7 +33,7 @@ func (s *Store) keys() []idem.Key {
 	return keys
 }
 
-// peek is the record without header and body; nil where it is gone.
+// peek is the record with its result's status alone; nil where it is gone.
 func (s *Store) peek(key idem.Key) (seen *idem.Record, ledger string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) peek(key idem.Key) (seen *idem.Record, ledger string) {
 		return nil, ""
 	}
 	seen = s.viewed(r, now)
-	seen.Result.Header, seen.Result.Body = nil, nil
+	seen.Result = idem.Result{Status: seen.Result.Status}
 	return seen, r.ledger
 }
 

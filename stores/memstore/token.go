@@ -50,11 +50,11 @@ func (s *Store) issue(t idem.Token, now instant) {
 	if old := s.tokens.rows[key]; old != nil {
 		s.spendToken(old)
 	}
-	kept := &token{tokenKey: key, end: now + t.TTL}
+	kept := &token{tokenKey: key, end: after(now, t.TTL)}
 	s.tokens.put(key, kept)
 	s.timers.arm(kept, kept.end)
 	if r := s.find(t.Key, now); r != nil {
-		s.prolong(r, now+t.Retention)
+		s.prolong(r, after(now, t.Retention))
 	}
 }
 

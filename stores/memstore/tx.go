@@ -59,7 +59,7 @@ func (s *Store) begin(q idem.Request, limit time.Duration) (idem.Answer, *transa
 	t := &transaction{store: s, claim: answer.Claim, end: forever}
 	t.claim.Request = own(q)
 	if limit > 0 {
-		t.end = now + limit
+		t.end = after(now, limit)
 	}
 	s.open[q.Key] = t
 	if q.RequestID != "" {

@@ -115,7 +115,7 @@ func judge(q idem.Request, seen view) verdict {
 func worker(q idem.Request, committed *idem.Record) idem.Record {
 	record := idem.Record{Key: q.Key, State: idem.Processing, Attempt: 1, Subject: q.Subject, LeaseLeft: workedOn}
 	if committed != nil {
-		record.Attempt = committed.Attempt + 1
+		record.Attempt, record.Reason = committed.Attempt+1, committed.Reason
 	}
 	return record
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/idemkit/idem"
@@ -56,17 +55,11 @@ func decodeLine(line []string) ([2]string, error) {
 	return [2]string{}, fmt.Errorf("%w: result_headers has a line of an unknown form", idem.ErrFormat)
 }
 
-// maxReason is how many bytes of a reason are kept.
-const maxReason = 1000
-
-// reasonColumn makes a text that people wrote, or a driver, fit a text column.
+// reasonColumn is null for no reason.
 func reasonColumn(reason string) *string {
 	if reason == "" {
 		return nil
 	}
-	reason = strings.ReplaceAll(strings.ToValidUTF8(reason, "\uFFFD"), "\x00", "\uFFFD")
-	if len(reason) > maxReason {
-		reason = strings.ToValidUTF8(reason[:maxReason], "")
-	}
+	reason = idem.Reason(reason)
 	return &reason
 }

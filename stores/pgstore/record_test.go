@@ -197,8 +197,14 @@ func TestReasonIsKeptForPeople(t *testing.T) {
 	if got := query[string](l, `SELECT error FROM `+table); got != "card declined\uFFFD" {
 		t.Errorf("error %q", got)
 	}
-	l.won(again(q), 2)
+	claim := l.won(again(q), 2)
+	if left := query[bool](l, `SELECT error IS NOT NULL FROM `+table); !left {
+		t.Error("the next claim forgot the reason")
+	}
+	if err := l.store.Complete(t.Context(), claim, idem.Result{Status: 201}); err != nil {
+		t.Fatal(err)
+	}
 	if left := query[bool](l, `SELECT error IS NOT NULL FROM `+table); left {
-		t.Error("the next attempt bears the reason of the last")
+		t.Error("the reason outlives the success")
 	}
 }

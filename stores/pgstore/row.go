@@ -23,13 +23,14 @@ type row struct {
 	column, state, owner, subject, requestID string
 	attempt, status, format                  int
 	fingerprint, body                        []byte
+	reason                                   string
 	headers                                  *string
 	keepLeft, leaseLeft                      int64 // microseconds
 }
 
 // fields are where recordColumns are scanned to.
 func (r *row) fields() []any {
-	return []any{&r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+	return []any{&r.column, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint, &r.reason,
 		&r.status, &r.headers, &r.body, &r.keepLeft, &r.leaseLeft, &r.format}
 }
 
@@ -71,7 +72,7 @@ func (r row) record(q idem.Request) (*idem.Record, error) {
 	}
 	record := &idem.Record{
 		Key: keyOf(q.Key, r.column), State: idem.State(r.state), Attempt: r.attempt, Owner: given(q.Owner, r.owner),
-		Subject: given(q.Subject, r.subject), RequestID: given(q.RequestID, r.requestID), Fingerprint: r.fingerprint,
+		Subject: given(q.Subject, r.subject), RequestID: given(q.RequestID, r.requestID), Fingerprint: r.fingerprint, Reason: r.reason,
 	}
 	switch record.State {
 	case idem.Processing:

@@ -27,9 +27,9 @@ RETURNING attempt`
 	takeOver = `
 WITH taken AS (
     UPDATE {{table}} SET status = 'processing', attempt = attempt + 1, owner = $4::text, subject = $5::text, request_id = $6::text,
-        fingerprint = coalesce($7::bytea, CASE WHEN status = 'processing' THEN fingerprint END), error = NULL, format = {{format}},
+        fingerprint = coalesce($7::bytea, CASE WHEN status = 'processing' THEN fingerprint END), format = {{format}},
         lease_until = clock_timestamp() + $8::bigint * interval '1 microsecond',
-        expires_at = clock_timestamp() + $9::bigint * interval '1 microsecond', updated_at = clock_timestamp()
+        expires_at = greatest(expires_at, clock_timestamp() + $9::bigint * interval '1 microsecond'), updated_at = clock_timestamp()
     WHERE tenant = $1::text AND biz_type = $2::text AND biz_key = $3::text AND attempt = $12::integer AND format <= {{format}}
         AND (status = 'failed' OR (status = 'processing' AND lease_until <= clock_timestamp()))
         AND {{free}}
@@ -43,7 +43,7 @@ WHERE tenant = $1::text AND biz_type = $2::text AND subject = $4::text AND reque
 
 	// recordColumns read a row, or its absence in an outer join. now() decides whether the result is kept, so that header and body agree.
 	recordColumns = `coalesce(t.biz_key, ''), coalesce(t.status, ''), coalesce(t.attempt, 0), coalesce(t.owner, ''),
-    coalesce(t.subject, ''), coalesce(t.request_id, ''), t.fingerprint, coalesce(t.result_status, 0),
+    coalesce(t.subject, ''), coalesce(t.request_id, ''), t.fingerprint, coalesce(t.error, ''), coalesce(t.result_status, 0),
     CASE WHEN t.result_until IS NULL OR t.result_until > now() THEN t.result_headers END,
     CASE WHEN t.result_until IS NULL OR t.result_until > now() THEN t.result_body END,
     coalesce((extract(epoch FROM t.result_until - now()) * 1000000)::bigint, 0),
@@ -87,7 +87,7 @@ END`
 	// complete and release raise division_by_zero when the claim is not held: behind them in the pipeline stands COMMIT, and before them the work's writes.
 	complete = `
 WITH done AS (
-    UPDATE {{table}} SET status = 'succeeded', result_status = $6::integer, result_headers = $7::text, result_body = $8::bytea,
+    UPDATE {{table}} SET status = 'succeeded', error = NULL, result_status = $6::integer, result_headers = $7::text, result_body = $8::bytea,
         result_until = CASE WHEN $9::bigint > 0 THEN clock_timestamp() + $9::bigint * interval '1 microsecond' END,
         expires_at = greatest(expires_at, clock_timestamp() + $10::bigint * interval '1 microsecond'), updated_at = clock_timestamp()` + held + `
     RETURNING 1

@@ -176,9 +176,15 @@ func TestReasons(t *testing.T) {
 			if n := f.count(`SELECT count(*) FROM idempotent_record WHERE error = ?`, tt.want); n != 1 {
 				t.Error("the reason is kept otherwise")
 			}
-			f.won(request("1"), 2)
+			claim := f.won(request("1"), 2)
+			if n := f.count(`SELECT count(*) FROM idempotent_record WHERE error = ?`, tt.want); n != 1 {
+				t.Error("the next claim forgot the reason")
+			}
+			if err := f.store.Complete(t.Context(), claim, created()); err != nil {
+				t.Fatal(err)
+			}
 			if n := f.count(`SELECT count(*) FROM idempotent_record WHERE error IS NULL`); n != 1 {
-				t.Error("the reason outlives the next claim")
+				t.Error("the reason outlives the success")
 			}
 		})
 	}

@@ -79,18 +79,7 @@ func decodeHeader(text string) ([][2]string, error) {
 	return header, nil
 }
 
-// maxReason is how many bytes of a reason are kept.
-const maxReason = 1000
-
-// reasonColumn is NULL for no reason; otherwise its beginning, as text.
+// reasonColumn is NULL for no reason.
 func reasonColumn(reason string) sql.NullString {
-	reason = strings.ToValidUTF8(strings.ReplaceAll(reason, "\x00", "\uFFFD"), "\uFFFD")
-	if len(reason) > maxReason {
-		end := maxReason
-		for !utf8.RuneStart(reason[end]) {
-			end--
-		}
-		reason = reason[:end]
-	}
-	return sql.NullString{String: reason, Valid: reason != ""}
+	return sql.NullString{String: idem.Reason(reason), Valid: reason != ""}
 }

@@ -2,7 +2,6 @@ package sqlitestore
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,20 +46,6 @@ func TestHeaderColumn(t *testing.T) {
 			t.Errorf("%s: read %q", name, header)
 		}
 	}
-}
-
-func TestReasonColumnIsBounded(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		reason := rapid.StringN(0, 1200, -1).Draw(t, "reason")
-		column := reasonColumn(reason)
-		if column.Valid != (reason != "") || len(column.String) > maxReason || strings.ContainsRune(column.String, 0) {
-			t.Fatalf("%q kept as %+v", reason, column)
-		}
-		if len(column.String) < min(len(reason), maxReason-3) {
-			t.Fatalf("%d of %d bytes kept", len(column.String), len(reason))
-		}
-	})
 }
 
 func TestKeyOf(t *testing.T) {

@@ -15,7 +15,7 @@ const search = `SELECT tenant, biz_type, ` + recordColumns + ` FROM "{{table}}"
 	WHERE status = '{{state}}' AND updated_at <= ?1 AND format <= ?2 AND biz_type IN (SELECT value FROM json_each(?3)){{lapsed}}
 	ORDER BY updated_at LIMIT ?4`
 
-const lapsed = ` AND lease_until <= ?5`
+const lapsed = ` AND ifnull(lease_until, 0) <= ?5`
 
 // searches are search for each state.
 func (o Options) searches() map[idem.State]string {

@@ -1,6 +1,7 @@
 package sqlitestore_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +45,56 @@ func TestFindByTheStoresClock(t *testing.T) {
 	f.finds(q, "1")
 	f.exec(`UPDATE idempotent_record SET format = 2`)
 	f.finds(q)
+}
+
+// asynq#1051: active without lease, never recovered.
+func TestProcessingWithoutLeaseIsFound(t *testing.T) {
+	t.Parallel()
+	f, q := newFixture(t), request("1")
+	q.Retention = time.Hour
+	f.won(q, 1)
+	f.exec(`UPDATE idempotent_record SET lease_until = NULL`)
+	f.finds(idem.Query{State: idem.Processing, Types: []string{"order.create"}, Limit: 10}, "1")
+	f.won(again(q), 2)
+	f.exec(`UPDATE idempotent_record SET lease_until = NULL`)
+	f.clock.advance(time.Hour)
+	if n, err := f.store.Purge(t.Context(), []string{"order.create"}, 10); n != 1 || err != nil {
+		t.Errorf("purged %d, %v", n, err)
+	}
+}
+
+// The janitor knows resolvers and compensations by the types that its user wrote, whatever the column has of them, and asks about the key that was sent out.
+func TestJanitorOfTypesThatFitNoColumn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	odd := func(id string) idem.Request {
+		q := request(id)
+		q.Key.Type, q.Key.Scope = "refund~"+strings.Repeat("é", 300), "a~b"
+		return q
+	}
+	lapsed, failed := f.won(odd("lapsed~"), 1), f.won(odd("failed"), 1)
+	if err := f.store.Release(t.Context(), failed, idem.Failed, ""); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.advance(time.Hour)
+	j := idem.Janitor{
+		Ledger: f.store,
+		Resolvers: map[string]idem.Resolver{lapsed.Key.Type: func(_ context.Context, c idem.Claim) (idem.Ending, error) {
+			if c.OutboundKey() != lapsed.OutboundKey() {
+				t.Error("asked under another key than the attempt had")
+			}
+			return idem.Ending{State: idem.Succeeded, Result: created()}, nil
+		}},
+		Compensations: map[string]idem.Work{failed.Key.Type: func(context.Context) idem.Ending { return idem.Ending{State: idem.Cancelled} }},
+	}
+	if done, err := j.Round(t.Context()); err != nil || done != (idem.Tidied{Recovered: 1, Compensated: 1}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	for claim, want := range map[string]idem.State{"lapsed~": idem.Succeeded, "failed": idem.Cancelled} {
+		if record, err := f.store.Lookup(t.Context(), odd(claim)); err != nil || record.State != want {
+			t.Errorf("%s: %+v, %v", claim, record, err)
+		}
+	}
 }
 
 // A failed record that gives its request id up was changed.

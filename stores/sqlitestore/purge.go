@@ -11,7 +11,7 @@ const (
 		WHERE status <> 'processing' AND expires_at <= ? AND format <= ? ORDER BY expires_at LIMIT ?)`
 
 	abandoned = `DELETE FROM "{{table}}" WHERE rowid IN (SELECT rowid FROM "{{table}}"
-		WHERE status = 'processing' AND updated_at <= ?1 AND lease_until <= ?1 AND expires_at <= ?1 AND format <= ?2
+		WHERE status = 'processing' AND updated_at <= ?1 AND ifnull(lease_until, 0) <= ?1 AND expires_at <= ?1 AND format <= ?2
 			AND biz_type IN (SELECT value FROM json_each(?4)) ORDER BY updated_at LIMIT ?3)`
 )
 

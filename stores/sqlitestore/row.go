@@ -22,6 +22,7 @@ type row struct {
 	subject       string
 	requestID     sql.NullString
 	fingerprint   []byte
+	reason        sql.NullString
 	resultStatus  sql.NullInt64
 	resultHeaders sql.NullString
 	resultBody    []byte
@@ -77,7 +78,7 @@ func scan(rows *sql.Rows) (*row, error) {
 
 // fields are where recordColumns are scanned to.
 func (r *row) fields() []any {
-	return []any{&r.bizKey, &r.format, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint,
+	return []any{&r.bizKey, &r.format, &r.state, &r.attempt, &r.owner, &r.subject, &r.requestID, &r.fingerprint, &r.reason,
 		&r.resultStatus, &r.resultHeaders, &r.resultBody, &r.resultUntil, &r.leaseUntil}
 }
 
@@ -105,6 +106,7 @@ func (s *Store) record(r *row, q idem.Request) (idem.Record, error) {
 		Subject:     given(r.subject, q.Subject),
 		RequestID:   given(r.requestID.String, q.RequestID),
 		Fingerprint: r.fingerprint,
+		Reason:      r.reason.String,
 	}
 	now := s.now()
 	switch r.state {

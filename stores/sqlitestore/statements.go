@@ -9,7 +9,7 @@ type statements struct {
 	search                                                                         map[idem.State]string
 }
 
-const recordColumns = `biz_key, format, status, attempt, owner, subject, request_id, fingerprint,
+const recordColumns = `biz_key, format, status, attempt, owner, subject, request_id, fingerprint, error,
 	result_status, result_headers, result_body, result_until, lease_until`
 
 func (o Options) statements() statements {
@@ -26,18 +26,18 @@ func (o Options) statements() statements {
 			VALUES (?, ?, ?, ?, 'processing', ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (tenant, biz_type, biz_key) DO UPDATE SET format = excluded.format, status = excluded.status,
 				attempt = excluded.attempt, owner = excluded.owner, subject = excluded.subject, request_id = excluded.request_id,
-				fingerprint = excluded.fingerprint, error = NULL, lease_until = excluded.lease_until,
-				expires_at = excluded.expires_at, updated_at = excluded.updated_at`),
+				fingerprint = excluded.fingerprint, lease_until = excluded.lease_until,
+				expires_at = max(expires_at, excluded.expires_at), updated_at = excluded.updated_at`),
 
 		giveUp: o.named(`UPDATE "{{table}}" SET request_id = NULL, updated_at = ?6
 			WHERE tenant = ?1 AND biz_type = ?2 AND subject = ?4 AND request_id = ?5 AND biz_key <> ?3 AND status = 'failed'`),
 
-		extend: o.named(`UPDATE "{{table}}" SET lease_until = ?, expires_at = ?, updated_at = ? ` + held),
+		extend: o.named(`UPDATE "{{table}}" SET lease_until = ?, expires_at = max(expires_at, ?), updated_at = ? ` + held),
 
 		complete: o.named(`UPDATE "{{table}}" SET status = 'succeeded', result_status = ?, result_headers = ?, result_body = ?,
-			result_until = ?, error = NULL, lease_until = NULL, expires_at = ?, updated_at = ? ` + held),
+			result_until = ?, error = NULL, lease_until = NULL, expires_at = max(expires_at, ?), updated_at = ? ` + held),
 
-		release: o.named(`UPDATE "{{table}}" SET status = ?1, owner = NULL, error = ?2, lease_until = ?3, expires_at = ?4, updated_at = ?5,
+		release: o.named(`UPDATE "{{table}}" SET status = ?1, owner = NULL, error = ?2, lease_until = ?3, expires_at = max(expires_at, ?4), updated_at = ?5,
 			fingerprint = CASE ?1 WHEN 'processing' THEN fingerprint END ` + heldNumbered),
 
 		purge: o.named(purge), abandoned: o.named(abandoned), search: o.searches(), draw: o.named(draw),

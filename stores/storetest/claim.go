@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/idemkit/idem"
 )
@@ -14,6 +15,7 @@ func claimChecks() []check {
 		{"claim/another payload under a running key is a mismatch", otherPayloadWhileRunning},
 		{"claim/an empty fingerprint matches any", emptyFingerprint},
 		{"claim/the first payload may be empty", firstWithoutFingerprint},
+		{"claim/for the longest time there is", longestClaim},
 		{"claim/the caller's bytes are copied", fingerprintIsCopied},
 		{"lookup/absent", lookupAbsent},
 		{"ping/answers", func(f fixture) {
@@ -108,6 +110,25 @@ func firstWithoutFingerprint(f fixture) {
 	f.outcome(idem.Mismatch, corrected(request("1")))
 	f.complete(claim, result())
 	f.outcome(idem.Mismatch, corrected(request("1")))
+}
+
+// longestClaim: a time so long that its end cannot be told must not count as over.
+func longestClaim(f fixture) {
+	q := request("1")
+	q.Lease, q.Retention = math.MaxInt64, math.MaxInt64
+	claim := f.won(q, 1)
+	for range 2 {
+		if answer := f.outcome(idem.Busy, again(q)); !answer.Record.Live() {
+			f.Errorf("record %+v", answer.Record)
+		}
+		if lost, err := f.Store.Extend(f.Context(), []idem.Claim{claim}); err != nil || len(lost) != 0 {
+			f.Fatalf("Extend: lost %v, %v", lost, err)
+		}
+	}
+	kept := result()
+	kept.Keep = math.MaxInt64
+	f.complete(claim, kept)
+	f.replays(again(q), result())
 }
 
 func fingerprintIsCopied(f fixture) {

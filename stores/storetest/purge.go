@@ -14,6 +14,7 @@ func purgeChecks() []check {
 		{"purge/finished records past their retention, oldest first", purgeOldest},
 		{"purge/never what is not finished or not over", purgeSpares},
 		{"purge/frees the key", purgeFrees},
+		{"purge/a later call does not shorten the retention", purgeKeeps},
 		{"purge/a cancelled context", purgeCancelled},
 	}
 }
@@ -109,6 +110,31 @@ func purgeFrees(f fixture) {
 	f.eventually("it is purged", func() bool { f.purge(10); return f.gone(q) })
 	f.won(corrected(q), 1)
 	f.outcome(idem.Mismatch, moved(corrected(q), "2"))
+}
+
+// purgeKeeps: who looks after a record, a janitor say, may know of another retention than who made it.
+func purgeKeeps(f fixture) {
+	done, failed, lapsed := request("done"), request("failed"), ofKind("lapsed", kind)
+	shorter := func(q idem.Request) idem.Request {
+		q = again(q)
+		q.Lease, q.Retention = brief, brief
+		return q
+	}
+	for _, q := range []idem.Request{done, failed, lapsed} {
+		f.lapsed(q)
+	}
+	f.complete(f.won(shorter(done), 2), result())
+	f.release(f.won(shorter(failed), 2), idem.Failed)
+	claim := f.won(shorter(lapsed), 2)
+	if lost, err := f.Store.Extend(f.Context(), []idem.Claim{claim}); err != nil || len(lost) != 0 {
+		f.Fatalf("Extend: lost %v, %v", lost, err)
+	}
+	f.Lapse(f.T, lapsed.Key)
+	control := f.aged("control", idem.Succeeded)
+	f.eventually("the control is purged", func() bool { f.purge(100, kind); return f.gone(control) })
+	f.replays(again(done), result())
+	f.stands(failed, idem.Failed, 2)
+	f.stands(lapsed, idem.Processing, 2)
 }
 
 func purgeCancelled(f fixture) {

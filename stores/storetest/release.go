@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/idemkit/idem"
@@ -31,10 +32,45 @@ func releaseChecks() []check {
 					f.Fatalf("Release: %v", err)
 				}
 			}
-			f.stands(q, idem.Failed, 1)
+			f.because(f.stands(q, idem.Failed, 1), reason)
 		}})
 	}
-	return checks
+	return append(checks, check{"release/its reason stays until the next one or the success", reasonStays})
+}
+
+// because fails the test unless a ledger's record has the reason.
+func (f fixture) because(r idem.Record, reason string) {
+	f.Helper()
+	if _, ok := f.Store.(idem.Ledger); ok && r.Reason != idem.Reason(reason) {
+		f.Errorf("reason %q at attempt %d, want %q", r.Reason, r.Attempt, reason)
+	}
+}
+
+// reasonStays: who gives an operation up after a crash must be able to say why the attempt before failed.
+func reasonStays(f fixture) {
+	q := request("1")
+	f.because(f.stands(f.won(q, 1).Request, idem.Processing, 1), "")
+	for i, as := range []idem.State{idem.Failed, idem.Processing, idem.Failed} {
+		reason := fmt.Sprint("attempt ", i+1, " broke")
+		q = again(q)
+		if i == 0 {
+			f.Lapse(f.T, q.Key)
+		}
+		claim := f.won(q, i+2)
+		if err := f.Store.Release(f.Context(), claim, as, reason); err != nil {
+			f.Fatalf("Release: %v", err)
+		}
+		f.because(f.stands(q, as, i+2), reason)
+	}
+	q = again(q)
+	f.won(q, 5)
+	f.because(f.stands(q, idem.Processing, 5), "attempt 3 broke")
+	f.Lapse(f.T, q.Key)
+	q = again(q)
+	claim := f.won(q, 6)
+	f.because(f.stands(q, idem.Processing, 6), "attempt 3 broke")
+	f.complete(claim, result())
+	f.because(f.stands(q, idem.Succeeded, 6), "")
 }
 
 func releaseFailed(f fixture) {

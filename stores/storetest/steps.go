@@ -62,8 +62,9 @@ func (h *history) complete(t *rapid.T) {
 func (h *history) release(t *rapid.T) {
 	c := h.held(t)
 	as := rapid.SampledFrom([]idem.State{idem.Failed, idem.Failed, idem.Processing, idem.Cancelled, idem.Succeeded}).Draw(t, "as")
-	err := h.through(t).Release(h.f.Context(), c, as, "reason")
-	modelErr := h.model.Release(h.f.Context(), c, as, "reason")
+	reason := rapid.SampledFrom([]string{"", "broke", "a\x00b"}).Draw(t, "reason")
+	err := h.through(t).Release(h.f.Context(), c, as, reason)
+	modelErr := h.model.Release(h.f.Context(), c, as, reason)
 	h.sameError(err, modelErr)
 	h.observe(c.Key)
 }
