@@ -3,10 +3,10 @@ package idem_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idemkit/idem"
-	"github.com/idemkit/idem/internal/testkit"
 )
 
 func TestEntranceAway(t *testing.T) {
@@ -208,58 +208,60 @@ func TestLostClaimWithoutWinnerIsSaid(t *testing.T) {
 func TestLeaseIsRenewedWhileWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	everyLayer(t, func(t *testing.T, have layers) {
-		r, work := newRig(t, have), hold(succeed("receipt").ending)
-		call := r.order(t, "request-1")
-		call.Lease = 300 * time.Millisecond
-		first := r.goDo(t.Context(), call, work.work)
-		await(t, work.started, "the first")
-		call.Wait = time.Second // more than three leases
-		if _, err := r.Do(t.Context(), call, work.work); !errors.Is(err, idem.ErrInProgress) {
-			t.Fatalf("taken over: %v", err)
-		}
-		close(work.release)
-		if a := await(t, first, "the first answer"); a.err != nil || work.cause != nil {
-			t.Fatalf("first: %+v, cause %v", a, work.cause)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			r, work := newRig(t, have), hold(succeed("receipt").ending)
+			call := r.order(t, "request-1")
+			call.Lease = 10 * time.Second
+			first := r.goDo(t.Context(), call, work.work)
+			await(t, work.started, "the first")
+			call.Wait = 4 * call.Lease
+			if _, err := r.Do(t.Context(), call, work.work); !errors.Is(err, idem.ErrInProgress) {
+				t.Fatalf("taken over: %v", err)
+			}
+			close(work.release)
+			if a := await(t, first, "the first answer"); a.err != nil || work.cause != nil {
+				t.Fatalf("first: %+v, cause %v", a, work.cause)
+			}
+		})
 	})
 }
 
 // A claim that was long in coming is renewed before the work begins, instead of being given up for its own deadline.
 func TestClaimThatWasLongInComing(t *testing.T) {
-	t.Parallel()
-	r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)
-	r.ledger.slow = 300 * time.Millisecond
-	call := r.order(t, "request-1")
-	call.TokenID, call.Lease = "", 200*time.Millisecond
-	first := r.goDo(t.Context(), call, work.work)
-	await(t, work.started, "the work")
-	begun := time.Now()
-	testkit.Eventually(t, 5*time.Second, "two leases", func() bool { return time.Since(begun) > 2*call.Lease })
-	close(work.release)
-	if a := await(t, first, "the answer"); a.err != nil || a.reply.Attempt != 1 || work.cause != nil {
-		t.Fatalf("%+v, cause %v", a, work.cause)
-	}
+	bubbled(t, func(t *testing.T) {
+		r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)
+		r.ledger.slow = 300 * time.Millisecond
+		call := r.order(t, "request-1")
+		call.TokenID, call.Lease = "", 200*time.Millisecond
+		first := r.goDo(t.Context(), call, work.work)
+		await(t, work.started, "the work")
+		pass(2 * call.Lease)
+		close(work.release)
+		if a := await(t, first, "the answer"); a.err != nil || a.reply.Attempt != 1 || work.cause != nil {
+			t.Fatalf("%+v, cause %v", a, work.cause)
+		}
+	})
 }
 
 func TestOutageShorterThanTheLeaseIsSurvived(t *testing.T) {
-	t.Parallel()
-	r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)
-	call := r.order(t, "request-1")
-	call.TokenID, call.Lease = "", 600*time.Millisecond
-	r.ledger.extending.Store(false)
-	first := r.goDo(t.Context(), call, work.work)
-	await(t, work.started, "the first")
-	begun := time.Now()
-	testkit.Eventually(t, 5*time.Second, "half a lease", func() bool { return time.Since(begun) > call.Lease/2 })
-	r.ledger.extending.Store(true)
-	call.Wait = 2 * call.Lease
-	if _, err := r.Do(t.Context(), call, work.work); !errors.Is(err, idem.ErrInProgress) {
-		t.Fatalf("taken over: %v", err)
-	}
-	close(work.release)
-	if a := await(t, first, "the first answer"); a.err != nil {
-		t.Fatalf("first: %+v", a)
-	}
+	bubbled(t, func(t *testing.T) {
+		r, work := newRig(t, ledgerOnly), hold(succeed("receipt").ending)
+		call := r.order(t, "request-1")
+		call.TokenID, call.Lease = "", 600*time.Millisecond
+		r.ledger.extending.Store(false)
+		first := r.goDo(t.Context(), call, work.work)
+		await(t, work.started, "the first")
+		pass(call.Lease / 2)
+		r.ledger.extending.Store(true)
+		call.Wait = 2 * call.Lease
+		if _, err := r.Do(t.Context(), call, work.work); !errors.Is(err, idem.ErrInProgress) {
+			t.Fatalf("taken over: %v", err)
+		}
+		close(work.release)
+		if a := await(t, first, "the first answer"); a.err != nil {
+			t.Fatalf("first: %+v", a)
+		}
+	})
 }
 
 func TestOutcomeThatCouldNotBeRecorded(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/idemkit/idem"
@@ -236,6 +237,16 @@ func stubborn(ending idem.Ending) *held {
 	h.stubborn = true
 	return h
 }
+
+// bubbled runs a test about leases by a clock of its own, which a busy machine cannot make late.
+func bubbled(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+// pass lets time go by.
+func pass(d time.Duration) { <-time.After(d) }
 
 type answered struct {
 	reply idem.Reply

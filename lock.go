@@ -60,16 +60,20 @@ func Lock(ctx context.Context, store Store, key Key, o LockOptions) (context.Con
 	if err != nil {
 		return ctx, nil, err
 	}
-	held := &Held{store: store, claim: claim, Fence: int64(claim.Attempt)}
-	if err := held.consult(ctx, o.Ledger, key); err != nil {
-		_ = held.Release(ctx) // its lease ends it otherwise
-		return ctx, nil, err
-	}
 	limited, stop := context.WithTimeoutCause(ctx, o.Longest, ErrHeldTooLong)
 	locked, cancel := context.WithCancelCause(limited)
+	held := &Held{store: store, claim: claim, Fence: int64(claim.Attempt)}
 	held.cancel = func(cause error) { cancel(cause); stop() }
 	held.lease = newRenewals(store.Extend).hold(claim, asked, cancel)
 	context.AfterFunc(limited, held.lease.stop) // a holder that hangs is not renewed for ever
+	err = held.consult(locked, o.Ledger, key)
+	if lost := held.lost(ctx, locked); lost != nil {
+		err = lost
+	}
+	if err != nil {
+		_ = held.Release(ctx) // its lease ends it otherwise
+		return ctx, nil, err
+	}
 	return locked, held, nil
 }
 
@@ -83,6 +87,9 @@ func TryLock(ctx context.Context, store Store, key Key, o LockOptions) (context.
 func takeLock(ctx context.Context, store Store, q Request, wait time.Duration) (claim Claim, asked time.Time, err error) {
 	deadline := time.Now().Add(wait)
 	for pause := minLockPause; ; pause = min(2*pause, maxLockPause) {
+		if ctx.Err() != nil {
+			return claim, asked, ctx.Err()
+		}
 		bounded, cancel := whole(ctx, finishLimit)
 		asked = time.Now()
 		answer, err := store.Claim(bounded, q)
@@ -132,12 +139,24 @@ func (h *Held) consult(ctx context.Context, ledger Ledger, key Key) error {
 	return nil
 }
 
+// lost says why a lock is not to be handed out although it was won: a number drawn after its end is higher than that of whoever has it by then.
+// The own deadline decides, and not the timer, which may be late.
+func (h *Held) lost(caller, locked context.Context) error {
+	switch {
+	case caller.Err() != nil:
+		return caller.Err()
+	case locked.Err() != nil:
+		return fmt.Errorf("%w: the lock was lost while the ledger was asked: %s", ErrUnavailable, context.Cause(locked).Error())
+	case !h.lease.stands():
+		return fmt.Errorf("%w: the lock was lost while the ledger was asked: %s", ErrUnavailable, ErrLeaseExpired.Error())
+	}
+	return nil
+}
+
 // Release gives the lock free, if it is still this holder's, and ends the context. ErrClaimLost: somebody else has it, or the store forgot it.
 func (h *Held) Release(ctx context.Context) error {
-	if h.lease != nil {
-		h.lease.stop()
-		defer h.cancel(context.Canceled)
-	}
+	h.lease.stop()
+	defer h.cancel(context.Canceled)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	return h.store.Release(bounded, h.claim, Failed, "")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/idemkit/idem"
-	"github.com/idemkit/idem/internal/testkit"
 	"github.com/idemkit/idem/stores/memstore"
 )
 
@@ -111,21 +110,22 @@ func TestLockWaits(t *testing.T) {
 
 // A lock that is lost, taken again and held for long is renewed like the first (redisson#3712).
 func TestLockIsRenewed(t *testing.T) {
-	t.Parallel()
-	store := forgetful()
-	_, first := take(t, store, idem.LockOptions{Lease: 300 * time.Millisecond})
-	store.Forget()
-	ctx, again := take(t, store, idem.LockOptions{Lease: 300 * time.Millisecond})
-	if err := first.Release(t.Context()); !errors.Is(err, idem.ErrClaimLost) {
-		t.Fatalf("the forgotten one released: %v", err)
-	}
-	_, _, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: time.Second})
-	if !errors.Is(err, idem.ErrInProgress) || ctx.Err() != nil {
-		t.Fatalf("after three leases: %v, the holder's context %v", err, ctx.Err())
-	}
-	if err := again.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bubbled(t, func(t *testing.T) {
+		store := forgetful()
+		_, first := take(t, store, idem.LockOptions{Lease: 300 * time.Millisecond})
+		store.Forget()
+		ctx, again := take(t, store, idem.LockOptions{Lease: 300 * time.Millisecond})
+		if err := first.Release(t.Context()); !errors.Is(err, idem.ErrClaimLost) {
+			t.Fatalf("the forgotten one released: %v", err)
+		}
+		_, _, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: time.Second})
+		if !errors.Is(err, idem.ErrInProgress) || ctx.Err() != nil {
+			t.Fatalf("after three leases: %v, the holder's context %v", err, ctx.Err())
+		}
+		if err := again.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestLockThatIsLostSaysWhy(t *testing.T) {
@@ -134,54 +134,58 @@ func TestLockThatIsLostSaysWhy(t *testing.T) {
 		options idem.LockOptions
 		harm    func(*entrance)
 		want    error
+		after   time.Duration
 	}{
-		"forgotten":         {idem.LockOptions{Lease: 150 * time.Millisecond}, func(s *entrance) { s.Forget() }, idem.ErrClaimLost},
-		"cut off":           {idem.LockOptions{Lease: 150 * time.Millisecond}, func(s *entrance) { s.away.Store(true) }, idem.ErrLeaseExpired},
-		"held for too long": {idem.LockOptions{Longest: 50 * time.Millisecond}, func(*entrance) {}, idem.ErrHeldTooLong},
+		"forgotten":         {idem.LockOptions{Lease: 3 * time.Second}, func(s *entrance) { s.Forget() }, idem.ErrClaimLost, time.Second},
+		"cut off":           {idem.LockOptions{Lease: 3 * time.Second}, func(s *entrance) { s.away.Store(true) }, idem.ErrLeaseExpired, 3 * time.Second},
+		"held for too long": {idem.LockOptions{Longest: 5 * time.Second}, func(*entrance) {}, idem.ErrHeldTooLong, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store := forgetful()
-			ctx, _ := take(t, store, c.options)
-			c.harm(store)
-			if got := cause(ctx, t); !errors.Is(got, c.want) {
-				t.Fatalf("cause %v, want %v", got, c.want)
-			}
+			bubbled(t, func(t *testing.T) {
+				store := forgetful()
+				ctx, _ := take(t, store, c.options)
+				begun := time.Now()
+				c.harm(store)
+				if got := cause(ctx, t); !errors.Is(got, c.want) || time.Since(begun) != c.after {
+					t.Fatalf("cause %v after %v, want %v after %v", got, time.Since(begun), c.want, c.after)
+				}
+			})
 		})
 	}
 }
 
 // After its longest time a lock is not renewed any more, whatever its holder does, and falls to the next.
 func TestLockOfAHungHolderEnds(t *testing.T) {
-	t.Parallel()
-	store := forgetful()
-	_, hung := take(t, store, idem.LockOptions{Lease: 100 * time.Millisecond, Longest: 50 * time.Millisecond})
-	_, next, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := hung.Release(t.Context()); !errors.Is(err, idem.ErrClaimLost) {
-		t.Fatalf("the hung one released another's lock: %v", err)
-	}
-	if err := next.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bubbled(t, func(t *testing.T) {
+		store := forgetful()
+		_, hung := take(t, store, idem.LockOptions{Lease: 100 * time.Millisecond, Longest: 50 * time.Millisecond})
+		_, next, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hung.Release(t.Context()); !errors.Is(err, idem.ErrClaimLost) {
+			t.Fatalf("the hung one released another's lock: %v", err)
+		}
+		if err := next.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestLockOutageShorterThanTheLease(t *testing.T) {
-	t.Parallel()
-	store := forgetful()
-	ctx, held := take(t, store, idem.LockOptions{Lease: 600 * time.Millisecond})
-	store.away.Store(true)
-	begun := time.Now()
-	testkit.Eventually(t, 5*time.Second, "half a lease", func() bool { return time.Since(begun) > 300*time.Millisecond })
-	store.away.Store(false)
-	if _, _, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: time.Second}); !errors.Is(err, idem.ErrInProgress) || ctx.Err() != nil {
-		t.Fatalf("%v, the holder's context %v", err, ctx.Err())
-	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bubbled(t, func(t *testing.T) {
+		store := forgetful()
+		ctx, held := take(t, store, idem.LockOptions{Lease: 600 * time.Millisecond})
+		store.away.Store(true)
+		pass(300 * time.Millisecond)
+		store.away.Store(false)
+		if _, _, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{Wait: time.Second}); !errors.Is(err, idem.ErrInProgress) || ctx.Err() != nil {
+			t.Fatalf("%v, the holder's context %v", err, ctx.Err())
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // The fencing number grows although the store forgets, and the ledger is read after the lock is taken.
@@ -222,40 +226,4 @@ type silent struct{ idem.Store }
 
 func (silent) Claim(context.Context, idem.Request) (idem.Answer, error) {
 	return idem.Answer{}, errAway
-}
-
-func TestWindow(t *testing.T) {
-	t.Parallel()
-	var ahead atomic.Int64
-	store := memstore.New(memstore.Options{Forgetful: true, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	open := func() (idem.Pass, error) { return idem.Window(t.Context(), store, sku("tea"), 5*time.Second) }
-	first, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pass, err := open(); !errors.Is(err, idem.ErrDuplicate) || pass.Left <= 4*time.Second || pass.Left > 5*time.Second {
-		t.Fatalf("inside: %+v, %v", pass, err)
-	}
-	if err := first.Reopen(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(); err != nil {
-		t.Fatalf("opened again: %v", err)
-	}
-	ahead.Store(int64(6 * time.Second))
-	if _, err := open(); err != nil {
-		t.Fatalf("after its end: %v", err)
-	}
-	if err := first.Reopen(t.Context()); !errors.Is(err, idem.ErrClaimLost) {
-		t.Fatalf("the first one opened another's window: %v", err)
-	}
-	if _, _, err := idem.Lock(t.Context(), store, sku("tea"), idem.LockOptions{}); err != nil {
-		t.Fatalf("a window stands in the way of a lock: %v", err)
-	}
-	if _, err := idem.Window(t.Context(), store, sku("tea"), 0); !errors.Is(err, idem.ErrInvalid) {
-		t.Fatalf("no length: %v", err)
-	}
-	if _, err := idem.Window(t.Context(), silent{store}, sku("tea"), time.Second); !errors.Is(err, idem.ErrUnavailable) {
-		t.Fatalf("store away: %v", err)
-	}
 }

@@ -96,6 +96,14 @@ func (l *lease) stop() {
 	l.drop()
 }
 
+// stands reports whether the claim is held still, by its own deadline.
+func (l *lease) stands() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, held := l.held[l]
+	return held && time.Now().Before(l.deadline)
+}
+
 func (l *lease) drop() {
 	delete(l.held, l)
 	l.renewal.Stop()
@@ -125,16 +133,15 @@ func (r *renewals) renewDue() {
 		return
 	}
 	claims := make([]Claim, len(due))
-	deadline := due[0].deadline
+	sent := time.Now()
+	var patience time.Duration
 	for i, l := range due {
 		claims[i] = l.claim
-		if l.deadline.After(deadline) {
-			deadline = l.deadline
-		}
+		// One that hangs leaves time for another try, on another connection, before the lease is over.
+		patience = max(patience, min(l.claim.Lease/12*5, l.deadline.Sub(sent)))
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	sent := time.Now()
 	lost, err := r.extend(ctx, claims)
 	for _, l := range r.renewed(due, lost, err, sent) {
 		l.lost(ErrClaimLost)
