@@ -127,7 +127,7 @@ func (v *visit) secondOpinion(ctx context.Context, entrance Answer) (Answer, pro
 	case Busy:
 		return answer, v.probe(v.ledger, v.call.Request), true, nil
 	case Done:
-		v.repair(ctx, answer.Record)
+		v.repair(ctx, answer.Record.Attempt, answer.Record.Result)
 		return answer, nil, true, nil
 	case Won, Mismatch, Foreign, Withdrawn, Unknown:
 	}
@@ -162,7 +162,7 @@ func (v *visit) askLedger(ctx context.Context) (Answer, probe, error) {
 		return Answer{}, nil, unavailable(ctx, err)
 	}
 	if answer.Outcome == Done && v.guardsEntrance() && !v.known {
-		v.repair(ctx, answer.Record)
+		v.repair(ctx, answer.Record.Attempt, answer.Record.Result)
 	}
 	return answer, v.probe(v.ledger, v.call.Request), nil
 }

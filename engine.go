@@ -25,6 +25,7 @@ type Engine struct {
 	claims     *renewals
 	flights    *flights
 	background sync.WaitGroup
+	pending    chan struct{} // has one for each of what runs in the background
 }
 
 // NewEngine returns ErrInvalid where there is neither a store nor a ledger.
@@ -32,7 +33,7 @@ func NewEngine(c EngineConfig) (*Engine, error) {
 	if c.Store == nil && c.Ledger == nil {
 		return nil, fmt.Errorf("%w: an engine needs a store, a ledger, or both", ErrInvalid)
 	}
-	e := &Engine{store: c.Store, ledger: c.Ledger, observe: c.Observe, flights: newFlights()}
+	e := &Engine{store: c.Store, ledger: c.Ledger, observe: c.Observe, flights: newFlights(), pending: make(chan struct{}, maxPending)}
 	if e.observe == nil {
 		e.observe = func(context.Context, Event) {}
 	}

@@ -8,19 +8,29 @@ import (
 // largestEntranceBody is the largest body that an entrance record repeats beside a ledger's; larger ones are replayed from the ledger.
 const largestEntranceBody = 16 << 10
 
-// behind runs what the answer does not wait for. Drain waits for it.
-func (v *visit) behind(ctx context.Context, task func(context.Context)) {
+// maxPending is how much may run behind the answers at once: an entrance that hangs must not fill the memory.
+const maxPending = 1000
+
+var errPending = errors.New("idem: too much waits for the entrance already")
+
+// repair tells the entrance what the ledger knows, behind the answer: it forgot, or nobody lived to tell it. Drain waits for it. Where too much is under way it is left
+// to the next duplicate.
+func (v *visit) repair(ctx context.Context, attempt int, result Result) {
+	select {
+	case v.pending <- struct{}{}:
+	default:
+		v.observe(ctx, Event{Kind: EntranceFailed, Type: v.call.Key.Type, Err: errPending})
+		v.flights.wake(v.call.Key)
+		return
+	}
 	detached := context.WithoutCancel(ctx)
 	v.background.Go(func() {
+		defer func() { <-v.pending }()
 		bounded, cancel := context.WithTimeout(detached, finishLimit)
 		defer cancel()
-		task(bounded)
+		v.restore(bounded, attempt, result)
+		v.flights.wake(v.call.Key)
 	})
-}
-
-// repair tells the entrance what the ledger knows, behind the answer: it forgot, or nobody lived to tell it.
-func (v *visit) repair(ctx context.Context, record Record) {
-	v.behind(ctx, func(ctx context.Context) { v.restore(ctx, record.Attempt, record.Result) })
 }
 
 // restore writes the ledger's success into the entrance, whoever holds the record there.

@@ -3,6 +3,8 @@ package idem_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,4 +89,47 @@ func TestFrozenStores(t *testing.T) {
 			})
 		})
 	}
+}
+
+// deaf is an entrance that hangs where it is to be told something.
+type deaf struct {
+	*memstore.Store
+	told atomic.Int64
+}
+
+func (d *deaf) Restore(ctx context.Context, _ idem.Claim, _ idem.Result) error {
+	d.told.Add(1)
+	return hang(ctx)
+}
+
+// What is to be told to an entrance that hangs does not pile up without end, and what is left out is answered all the same.
+func TestRepairsDoNotPileUp(t *testing.T) {
+	bubbled(t, func(t *testing.T) {
+		const calls, most = 1500, 1000
+		r, store := newRig(t, both), &deaf{Store: memstore.New(memstore.Options{Forgetful: true})}
+		var left atomic.Int64
+		engine, err := idem.NewEngine(idem.EngineConfig{Store: store, Ledger: r.ledger, Observe: func(_ context.Context, e idem.Event) {
+			if e.Kind == idem.EntranceFailed {
+				left.Add(1)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := succeed("receipt")
+		for i := range calls {
+			call := noWait(r.order(t, strconv.Itoa(i)))
+			for _, replayed := range []bool{false, true} {
+				if reply, err := engine.Do(t.Context(), call, work.work); err != nil || reply.Replayed != replayed {
+					t.Fatalf("call %d: %+v, %v", i, reply, err)
+				}
+			}
+		}
+		synctest.Wait()
+		if told := store.told.Load(); told != most || left.Load() != 2*calls-most || work.runs.Load() != calls {
+			t.Errorf("%d under way, %d left out, %d runs", told, left.Load(), work.runs.Load())
+		}
+		pass(time.Minute)
+		drain(t, engine)
+	})
 }

@@ -3,7 +3,9 @@ package idem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -15,16 +17,18 @@ type Janitor struct {
 	Ledger Ledger
 	Store  TokenStore // is compared with the ledger. Nil: there is none
 
-	// Resolvers say what became of a claim of their business type that outlived its lease.
+	// Resolvers say what became of a claim of their business type that outlived its lease. A panic counts as an error. Parts of the claim's key that do not
+	// fit a column come as Column replaced them; OutboundKey is the attempt's all the same.
 	Resolvers map[string]Resolver
 	// Compensations are run for records of their business type that have failed and been quiet for CompensateAfter: they find the recorded attempt,
-	// plus one, with FromContext, and end in Succeeded, Cancelled, or Failed, to be called again.
+	// plus one, with FromContext, and end in Succeeded, Cancelled, or Failed, to be called again. A panic counts as Failed. One that dies with its process leaves
+	// a claim, which a Resolver of the same type makes Failed again; without one it waits for the next duplicate.
 	Compensations map[string]Work
 	// Abandoned are this process's business types without a resolver: their claims are purged when lease and retention are over.
 	Abandoned []string
 
 	Every           time.Duration // pause between rounds, give or take a fifth. 0: DefaultPurgeEvery
-	Batch           int           // records a transaction. 0: DefaultPurgeBatch
+	Batch           int           // records a transaction. 0 or less: DefaultPurgeBatch
 	CompensateAfter time.Duration // 0: DefaultCompensateAfter
 	Observe         func(ctx context.Context, done Tidied, err error)
 }
@@ -45,8 +49,12 @@ const (
 	DefaultCompensateAfter = time.Minute
 )
 
-// roundLease bounds how long a round that died keeps the others from theirs.
-const roundLease = time.Minute
+// roundLease bounds how long a round that died keeps the others from theirs; stepLimit how long one of the round's four steps, behind a resolver that
+// hangs say, keeps the others waiting.
+const (
+	roundLease = time.Minute
+	stepLimit  = 15 * time.Minute
+)
 
 // Run does a round on its schedule until the context ends, whose error it returns. A failed round is observed, and the next one tried. Of all the
 // processes on one ledger one at a time does a round.
@@ -70,18 +78,24 @@ func (j Janitor) Run(ctx context.Context) error {
 // Round recovers, compensates, purges and reconciles once. What fails is joined, and the rest done nevertheless. ErrInProgress: another process is at it. The
 // rounds of all processes are kept apart by a claim in the ledger itself, which needs neither a session lock nor a connection held.
 func (j Janitor) Round(ctx context.Context) (Tidied, error) {
-	locked, held, err := TryLock(ctx, j.Ledger, K("idem.janitor", "round"), LockOptions{Lease: roundLease, Longest: time.Hour})
+	locked, held, err := TryLock(ctx, j.Ledger, K("idem.janitor", "round"), LockOptions{Lease: roundLease, Longest: 5 * stepLimit})
 	if err != nil {
 		return Tidied{}, err
 	}
 	defer func() { _ = held.Release(ctx) }()
 	var done Tidied
-	var errs [4]error
-	done.Recovered, errs[0] = j.Recover(locked)
-	done.Compensated, errs[1] = j.Compensate(locked)
-	done.Purged, errs[2] = j.Purge(locked)
-	done.Repaired, done.Removed, errs[3] = j.Reconcile(locked)
-	return done, errors.Join(errs[:]...)
+	var errs []error
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) (err error) { done.Recovered, err = j.Recover(ctx); return err },
+		func(ctx context.Context) (err error) { done.Compensated, err = j.Compensate(ctx); return err },
+		func(ctx context.Context) (err error) { done.Purged, err = j.Purge(ctx); return err },
+		func(ctx context.Context) (err error) { done.Repaired, done.Removed, err = j.Reconcile(ctx); return err },
+	} {
+		bounded, cancel := context.WithTimeout(locked, stepLimit)
+		errs = append(errs, step(bounded))
+		cancel()
+	}
+	return done, errors.Join(errs...)
 }
 
 // Purge deletes, batch by batch, all records whose retention is over, and returns how many.
@@ -99,8 +113,8 @@ func (j Janitor) Purge(ctx context.Context) (int, error) {
 // Recover asks the resolvers about claims that outlived their lease, under the next attempt, and returns how many outcomes are known now.
 // One whose resolver cannot say stays as it is.
 func (j Janitor) Recover(ctx context.Context) (int, error) {
-	return j.each(ctx, Query{State: Processing, Types: keys(j.Resolvers)}, func(call Call) (Call, Work) {
-		call.Resolve = j.Resolvers[call.Key.Type]
+	return j.each(ctx, Query{State: Processing, Types: keys(j.Resolvers)}, func(call Call, businessType string) (Call, Work) {
+		call.Resolve = j.Resolvers[businessType]
 		return call, func(context.Context) Ending { return Ending{State: Failed, Reason: "not done, says the resolver"} }
 	})
 }
@@ -108,11 +122,11 @@ func (j Janitor) Recover(ctx context.Context) (int, error) {
 // Compensate runs the compensations of failed records, under the next attempt, and returns how many are ended.
 func (j Janitor) Compensate(ctx context.Context) (int, error) {
 	q := Query{State: Failed, Types: keys(j.Compensations), Quiet: orDefault(j.CompensateAfter, DefaultCompensateAfter)}
-	return j.each(ctx, q, func(call Call) (Call, Work) { return call, j.Compensations[call.Key.Type] })
+	return j.each(ctx, q, func(call Call, businessType string) (Call, Work) { return call, j.Compensations[businessType] })
 }
 
 // each claims what the query finds, and counts the endings. One batch a round: a record that cannot be ended must not be found again and again.
-func (j Janitor) each(ctx context.Context, q Query, prepare func(Call) (Call, Work)) (int, error) {
+func (j Janitor) each(ctx context.Context, q Query, prepare func(call Call, businessType string) (Call, Work)) (int, error) {
 	if len(q.Types) == 0 {
 		return 0, nil
 	}
@@ -125,23 +139,37 @@ func (j Janitor) each(ctx context.Context, q Query, prepare func(Call) (Call, Wo
 	if err != nil {
 		return 0, err
 	}
+	names := map[string]string{} // a ledger gives back what its column has
+	for _, businessType := range q.Types {
+		names[Column(businessType)] = businessType
+	}
 	ended := 0
 	var errs []error
 	for _, record := range found {
 		if ctx.Err() != nil {
 			return ended, errors.Join(append(errs, ctx.Err())...)
 		}
-		call, work := prepare(j.call(record))
-		reply, err := engine.Do(ctx, call, work)
+		call, work := prepare(j.call(record), names[Column(record.Key.Type)])
+		reply, err := survive(ctx, engine, call, work)
 		switch {
-		case errors.Is(err, ErrCancelled), err == nil && (q.State == Processing || reply.State == Succeeded || reply.State == Cancelled):
-			ended++
-		case err == nil, errors.Is(err, ErrInProgress), errors.Is(err, ErrAlreadyDone): // failed again, or somebody else was quicker
-		default:
+		case err != nil && !errors.Is(err, ErrCancelled) && !errors.Is(err, ErrAlreadyDone) && !errors.Is(err, ErrInProgress):
 			errs = append(errs, err)
+		case reply.Attempt == 0: // somebody else was quicker
+		case q.State == Processing, reply.State == Succeeded, reply.State == Cancelled:
+			ended++
 		}
 	}
 	return ended, errors.Join(errs...)
+}
+
+// survive makes an error of a panic, which the engine has released the claim for: one record must not keep a process from running.
+func survive(ctx context.Context, engine *Engine, call Call, work Work) (reply Reply, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("idem: looking after a record of %q panicked: %v\n%s", call.Key.Type, value, debug.Stack())
+		}
+	}()
+	return engine.Do(ctx, call, work)
 }
 
 // call asks for the record's own claim, as its own subject.
@@ -153,7 +181,7 @@ func (j Janitor) call(r Record) Call {
 }
 
 func (j Janitor) batch() int {
-	if j.Batch == 0 {
+	if j.Batch < 1 {
 		return DefaultPurgeBatch
 	}
 	return j.Batch

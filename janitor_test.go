@@ -2,7 +2,6 @@ package idem_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -41,6 +40,9 @@ func TestRecover(t *testing.T) {
 		fails   bool
 	}{
 		"it was done":      {says: succeed("done").ending, want: idem.Succeeded, counted: 1},
+		"done, not kept":   {says: idem.Ending{State: idem.Succeeded}, want: idem.Succeeded, counted: 1},
+		"no such state":    {says: end("done").ending, want: idem.Processing, fails: true},
+		"nothing at all":   {want: idem.Processing, fails: true},
 		"nothing happened": {says: end(idem.Failed).ending, want: idem.Failed, counted: 1},
 		"it was cancelled": {says: end(idem.Cancelled).ending, want: idem.Cancelled, counted: 1},
 		"nobody can say":   {err: errors.New("gateway is down"), want: idem.Processing, fails: true},
@@ -96,8 +98,8 @@ func TestRecoverLeavesTheLivingAlone(t *testing.T) {
 		t.Error("a finished or running claim was asked about")
 		return idem.Ending{}, nil
 	}}}
-	if n, err := j.Recover(t.Context()); n != 1 && err != nil {
-		t.Fatalf("%d, %v", n, err)
+	if n, err := j.Recover(t.Context()); n != 0 || err != nil {
+		t.Fatalf("%d, %v; nothing was left to recover", n, err)
 	}
 	if got := standing(t, ledger, finished); string(got.Result.Body) != "first" {
 		t.Fatalf("%+v", got)
@@ -234,68 +236,4 @@ func TestRunGoesOnUntilItsContextEnds(t *testing.T) {
 	if err := await(t, ended, "the end"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-}
-
-func TestTicket(t *testing.T) {
-	t.Parallel()
-	everyLayer(t, func(t *testing.T, have layers) {
-		r := newRig(t, have)
-		call := noWait(r.order(t, "request-1"))
-		ticket, _, err := r.Enter(t.Context(), call)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := json.Marshal(ticket)
-		var back idem.Ticket
-		if err == nil {
-			err = json.Unmarshal(text, &back)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := r.Enter(t.Context(), call); !errors.Is(err, idem.ErrInProgress) {
-			t.Fatalf("while it is out: %v", err)
-		}
-		for range 2 {
-			if err := r.Extend(t.Context(), back); err != nil {
-				t.Fatalf("extend: %v", err)
-			}
-		}
-		for range 2 {
-			if err := r.Finish(t.Context(), back, succeed("receipt").ending); err != nil {
-				t.Fatalf("finish: %v", err)
-			}
-		}
-		_, reply, err := r.Enter(t.Context(), call)
-		if err != nil || !reply.Replayed || string(reply.Result.Body) != "receipt" {
-			t.Fatalf("duplicate: %+v, %v", reply, err)
-		}
-		if err := r.Extend(t.Context(), back); !errors.Is(err, idem.ErrClaimLost) {
-			t.Fatalf("extend after the end: %v", err)
-		}
-	})
-}
-
-func TestTicketOfAFailure(t *testing.T) {
-	t.Parallel()
-	everyLayer(t, func(t *testing.T, have layers) {
-		r := newRig(t, have)
-		call := noWait(r.order(t, "request-1"))
-		first, _, err := r.Enter(t.Context(), call)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if err := r.Finish(t.Context(), first, end(idem.Failed).ending); err != nil {
-				t.Fatalf("fail: %v", err)
-			}
-		}
-		second, _, err := r.Enter(t.Context(), payload(call, "corrected"))
-		if err != nil || second.Claim.Attempt != 2 {
-			t.Fatalf("again: %+v, %v", second, err)
-		}
-		if err := r.Finish(t.Context(), first, succeed("late").ending); !errors.Is(err, idem.ErrClaimLost) {
-			t.Fatalf("the first one completed: %v", err)
-		}
-	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Reconcile compares the entrance's records of this ledger with it. The ledger wins: a success that it does not know is removed, one that the entrance does
-// not know is written there. What runs, or waits to be recovered, is left alone.
+// not know is written there. What runs, or waits to be recovered, is left alone, and so is what a newer version wrote.
 func (j Janitor) Reconcile(ctx context.Context) (repaired, removed int, err error) {
 	if j.Store == nil {
 		return 0, 0, nil
@@ -17,10 +17,12 @@ func (j Janitor) Reconcile(ctx context.Context) (repaired, removed int, err erro
 			return nil
 		}
 		fixed, dropped, err := j.compare(ctx, entrance)
-		if fixed {
+		switch {
+		case errors.Is(err, ErrFormat):
+			return nil
+		case fixed:
 			repaired++
-		}
-		if dropped {
+		case dropped:
 			removed++
 		}
 		return err
@@ -42,7 +44,8 @@ func (j Janitor) compare(ctx context.Context, entrance Record) (repaired, remove
 		if len(result.Body) > largestEntranceBody {
 			result.Header, result.Body, result.Kept = nil, nil, false
 		}
-		return true, false, j.Store.Restore(ctx, Claim{Request: q, Attempt: record.Attempt}, result)
+		err := j.Store.Restore(ctx, Claim{Request: q, Attempt: record.Attempt}, result)
+		return err == nil, false, err
 	case !known && entrance.State == Succeeded:
 		dropped, err := j.Store.Drop(ctx, entrance)
 		return false, dropped, err

@@ -93,10 +93,7 @@ func (v *visit) complete(ctx context.Context, claim Claim, tx Tx, result Result)
 	if err := tx.Complete(bounded, result); err != nil {
 		return err
 	}
-	v.behind(ctx, func(ctx context.Context) {
-		v.restore(ctx, claim.Attempt, result)
-		v.flights.wake(v.call.Key)
-	})
+	v.repair(ctx, claim.Attempt, result)
 	return nil
 }
 
@@ -190,7 +187,7 @@ func (v *visit) resolve(ctx context.Context, claim Claim, holds holds) (Reply, b
 		}
 	case err == nil && ending.State == Cancelled:
 		v.undo(detached, claim, nil, ending)
-		return Reply{}, true, ErrCancelled
+		return Reply{Ending: ending, Attempt: claim.Attempt}, true, ErrCancelled
 	case err == nil:
 		err = fmt.Errorf("it returned the state %q; return succeeded, failed or cancelled", ending.State)
 	}

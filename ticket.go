@@ -60,16 +60,16 @@ func (e *Engine) Finish(ctx context.Context, t Ticket, ending Ending) error {
 	if t.Entrance != nil { // the token is spent; that there was one is what counts
 		v.call.TokenID, v.call.Entrance, v.call.EntranceFor = t.Entrance.Owner, t.Entrance.Key, t.Entrance.Retention
 	}
-	defer v.flights.wake(t.Claim.Key)
 	if ending.State != Succeeded {
 		err := e.decider().Release(bounded, t.Claim, ending.State, ending.Reason)
 		v.freeEntrance(bounded)
+		v.flights.wake(t.Claim.Key)
 		return unavailable(ctx, err)
 	}
 	if err := e.decider().Complete(bounded, t.Claim, ending.Result); err != nil {
 		return unavailable(ctx, err)
 	}
-	v.restore(bounded, t.Claim.Attempt, ending.Result)
+	v.repair(ctx, t.Claim.Attempt, ending.Result)
 	return nil
 }
 
