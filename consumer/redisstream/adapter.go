@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -34,7 +35,7 @@ func New(rdb redis.UniversalClient, c *consumer.Consumer, config Config) (*Adapt
 }
 
 // Run consumes until ctx ends. It then reads nothing more, lets running handlers finish for as long as Config.Grace says, carries out their verdicts, hands over
-// what rests or waits, and returns nil. While Redis is away it tries again; the only error it returns is one that no waiting changes, met at the start: a key that
+// what rests or waits, and returns nil; a handler that ignores its context holds it up. While Redis is away it tries again; the only error it returns is one that no waiting changes, met at the start: a key that
 // is no stream, or credentials that do not allow it. A Redis that hangs with its connections open holds up the end for as long as go-redis waits for it: Block and ten seconds.
 func (a *Adapter) Run(ctx context.Context) error {
 	if err := a.declare(ctx); hopeless(err) {
@@ -53,27 +54,28 @@ func (a *Adapter) declare(ctx context.Context) error {
 		return nil
 	}
 	err := a.rdb.XGroupCreateMkStream(ctx, a.config.Stream, a.config.Group, "0").Err()
-	if says(err, "BUSYGROUP") {
+	if strings.HasPrefix(answer(err), "BUSYGROUP") {
 		return nil
 	}
 	return err
 }
 
-// says reports whether it is Redis' own answer, beginning with one of the words.
-func says(err error, words ...string) bool {
+// answer is Redis' own error text, empty where the error is none.
+func answer(err error) string {
 	var reply redis.Error
 	if !errors.As(err, &reply) {
-		return false
+		return ""
 	}
-	for _, word := range words {
-		if strings.HasPrefix(reply.Error(), word) {
-			return true
-		}
-	}
-	return false
+	return reply.Error()
 }
 
-func hopeless(err error) bool { return says(err, "WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS") }
+func hopeless(err error) bool {
+	word, _, _ := strings.Cut(answer(err), " ")
+	return slices.Contains([]string{"WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS"}, word)
+}
 
-// missing: there is no such group. A read that waits as its stream is deleted is told UNBLOCKED by some versions.
-func missing(err error) bool { return says(err, "NOGROUP", "UNBLOCKED") }
+// missing: there is no such group. Redis before 7 says so amid the text where it is a script that asks, and a read that waits as its stream is deleted is
+// told UNBLOCKED by some versions.
+func missing(err error) bool {
+	return strings.Contains(answer(err), "NOGROUP") || strings.HasPrefix(answer(err), "UNBLOCKED")
+}

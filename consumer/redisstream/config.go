@@ -47,8 +47,9 @@ type Config struct {
 	// NoDeclare leaves the making of stream and group to somebody else; Run waits for them.
 	NoDeclare bool
 
-	// Decode turns an entry's fields into a message. ID, where it leaves it empty, becomes the entry's id; Source and Delivery are set afterwards. Default: the field
-	// FieldBody is the body, FieldID the id, all others are headers.
+	// Decode turns an entry's fields into a message. ID, where it leaves it empty, becomes the stream's key, "/" and the entry's id; Source and Delivery are set
+	// afterwards. An entry that it cannot read is given no body; one that it panics on is a dead letter with its fields as headers. Default: the field FieldBody is
+	// the body, FieldID the id, all others are headers.
 	Decode func(fields map[string]string) consumer.Message
 
 	// Logger gets what goes wrong between here and Redis. Default slog.Default().

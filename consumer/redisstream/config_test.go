@@ -86,3 +86,28 @@ func TestFields(t *testing.T) {
 		t.Errorf("ids %q and %q, want random ones", first, second)
 	}
 }
+
+// Redis before 7 wraps what a command says inside a script.
+func TestMissingGroupInEveryVersion(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"NOGROUP No such key 'orders' or consumer group 'points'":                                                         true,
+		"NOGROUP No such key 'orders' or consumer group 'points' script: 5f3d, on @user_script:4.":                        true,
+		"ERR Error running script (call to f_5f3d): @user_script:4: NOGROUP No such key 'orders' or consumer group 'p'\n": true,
+		"UNBLOCKED the stream key no longer exists":                                                                       true,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":                                               false,
+		"ERR unknown command": false,
+	} {
+		if got := redisstream.Missing(reply(text)); got != want {
+			t.Errorf("%q: missing %v, want %v", text, got, want)
+		}
+	}
+	if redisstream.Missing(errors.New("NOGROUP, says the network")) || redisstream.Missing(nil) {
+		t.Error("taken for Redis' own answer")
+	}
+}
+
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}

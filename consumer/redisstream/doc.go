@@ -12,7 +12,8 @@
 // The delivery count of the pending list is kept to what consumer.Message.Delivery means: a Retry that used up no attempt is taken back.
 //
 // A dead letter is written and its entry acknowledged in one script. A group that is missing, since the stream was deleted or Redis came back empty, is made again from the
-// stream's beginning. Entries that were trimmed while they were pending are acknowledged and told to the consumer's observer as consumer.ErrNoBody.
+// stream's beginning. An entry that is trimmed while it is pending is handled as long as its process lives, which has it in memory; after that it is acknowledged and told to
+// the consumer's observer as consumer.ErrNoBody.
 //
 // Redis streams are as durable as Redis is told to be: a producer that must not lose anything needs appendonly and waits for replicas. A primary that fails over
 // may forget acknowledgements, and then the ledger answers.

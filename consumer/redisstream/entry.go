@@ -2,6 +2,7 @@ package redisstream
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"github.com/idemkit/idem/consumer"
@@ -25,12 +26,23 @@ func (r *run) entry(d delivered) *entry {
 // fill makes the entry's message, for its next delivery.
 func (e *entry) fill(r *run, fields map[string]string) {
 	e.trimmed = len(fields) == 0
-	e.message = r.config.Decode(fields)
+	e.message = r.decode(e.id, fields)
 	if e.message.ID == "" {
-		e.message.ID = e.id
+		e.message.ID = r.config.Stream + "/" + e.id
 	}
 	e.message.Source = r.config.Stream
 	e.message.Delivery = int(e.used) + 1
+}
+
+// decode makes of fields that Decode panics on a message without body: a dead letter, with the fields as headers, instead of the end of one process after another.
+func (r *run) decode(id string, fields map[string]string) (m consumer.Message) {
+	defer func() {
+		if value := recover(); value != nil {
+			r.config.Logger.Error("Decode panicked", "stream", r.config.Stream, "entry", id, "panic", value, "stack", string(debug.Stack()))
+			m = consumer.Message{Headers: fields}
+		}
+	}()
+	return r.config.Decode(fields)
 }
 
 // accept puts an entry in hand. There is room for it: nobody else takes tokens of lives.
@@ -106,7 +118,7 @@ func (r *run) settle(ctx context.Context, e *entry, v consumer.Verdict) bool {
 			return true
 		}
 		r.config.Logger.WarnContext(ctx, "verdict not carried out", "stream", r.config.Stream, "entry", e.id, "verdict", v.Action.String(), "error", err)
-		if hopeless(err) || !pause(ctx, failures.next(r.config.Reconnect)) {
+		if !pause(ctx, failures.next(r.config.Reconnect)) {
 			return false
 		}
 	}
@@ -121,20 +133,23 @@ func (r *run) say(ctx context.Context, e *entry, v consumer.Verdict) error {
 	return r.scripts.bury.Run(ctx, r.rdb, []string{r.config.Stream, r.config.Dead}, args...).Err()
 }
 
-// again delivers a rested entry. mine is false where it has another owner, or none; ok is false where ctx ended first.
+// again delivers a rested entry. mine is false where it has another owner, or none although it is there; ok is false where ctx ended first. What is nowhere else
+// any more is handled as it is in memory.
 func (r *run) again(ctx context.Context, e *entry) (mine, ok bool) {
 	for failures := tries(0); ; {
 		reply, err := r.script(ctx, r.scripts.again, e.id, e.used+1).Slice()
-		switch {
-		case err == nil && len(reply) == 2:
-			if reply[0] == "lost" {
+		if err == nil && len(reply) == 2 {
+			switch reply[0] {
+			case "lost":
 				return false, true
+			case "gone":
+				e.message.Delivery = int(e.used) + 1
+			default:
+				e.fill(r, pairs(reply[1]))
 			}
-			e.fill(r, pairs(reply[1]))
 			return true, true
-		case missing(err):
-			return false, true
-		case !pause(ctx, failures.next(r.config.Reconnect)):
+		}
+		if !pause(ctx, failures.next(r.config.Reconnect)) {
 			return false, false
 		}
 	}

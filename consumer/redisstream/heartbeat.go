@@ -10,8 +10,14 @@ import (
 // batch bounds the ids of one script, which holds up all of Redis while it runs.
 const batch = 500
 
-// beat speaks for all entries in hand, each third of MinIdle, until ctx ends.
+// forgotten is how many MinIdle the name of a silent process stays in the group, where nothing is pending under it.
+const forgotten = 100
+
+// beat speaks for all entries in hand, each third of MinIdle, until ctx ends. First it removes the names that killed processes left.
 func (r *run) beat(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, settleLimit)
+	_ = r.leaving(bounded, nil) // Redis may be away, and the next one to begin does it
+	cancel()
 	for every := r.config.MinIdle / 3; pause(ctx, every); {
 		r.mu.Lock()
 		ids := slices.Collect(maps.Keys(r.held))
@@ -45,9 +51,14 @@ func (r *run) handOver(ctx context.Context, entries []*entry) {
 		silence := max(r.config.MinIdle-max(time.Until(e.due), 0), 0)
 		args = append(args, e.id, e.used, silence.Milliseconds())
 	}
-	if err := r.script(ctx, r.scripts.leave, args...).Err(); err != nil && !missing(err) {
+	if err := r.leaving(ctx, args); err != nil && !missing(err) {
 		r.config.Logger.WarnContext(ctx, "entries not handed over", "stream", r.config.Stream, "group", r.config.Group, "entries", len(entries), "error", err)
 	}
+}
+
+func (r *run) leaving(ctx context.Context, entries []any) error {
+	args := append([]any{(forgotten * r.config.MinIdle).Milliseconds()}, entries...)
+	return r.script(ctx, r.scripts.leave, args...).Err()
 }
 
 func anys(texts []string) []any {

@@ -94,7 +94,7 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// An entry that another program wrote needs no id of its own, and keeps the entry's as a dead letter.
+// An entry that another program wrote needs no id of its own, and keeps the entry's, with the stream's key, as a dead letter.
 func TestEntryIDStandsIn(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t)
@@ -103,6 +103,7 @@ func TestEntryIDStandsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	id = s.name + "/" + id
 	var got atomic.Pointer[consumer.Message]
 	a, _ := s.run(s.consumer(func(_ context.Context, m consumer.Message) error {
 		got.Store(&m)

@@ -26,13 +26,12 @@ type run struct {
 	mu   sync.Mutex
 	held map[string]*entry
 
-	cursor string    // of the search for silent processes' entries
-	due    time.Time // of the next search
+	due time.Time // of the next search for silent processes' entries
 }
 
 func newRun(ctx context.Context, a *Adapter) *run {
 	r := &run{
-		Adapter: a, name: idem.NewOwner(), held: map[string]*entry{}, cursor: "0-0",
+		Adapter: a, name: idem.NewOwner(), held: map[string]*entry{},
 		hands: make(chan struct{}, a.config.Concurrency), lives: make(chan struct{}, a.config.Concurrency+a.config.Resting),
 	}
 	r.work, r.expire = context.WithCancel(context.WithoutCancel(ctx))
@@ -124,17 +123,17 @@ func (r *run) fetch(ctx context.Context, room int) ([]*entry, error) {
 	return entries, err
 }
 
-// take searches the pending list once through, a part a call, and then again after a third of MinIdle.
+// take searches the pending list, and again after a third of MinIdle where less was found than there is room for.
 func (r *run) take(ctx context.Context, room int) ([]*entry, error) {
-	reply, err := r.script(ctx, r.scripts.take, r.config.MinIdle.Milliseconds(), r.cursor, room).Result()
+	reply, err := r.script(ctx, r.scripts.take, r.config.MinIdle.Milliseconds(), room).Slice()
 	if err != nil {
 		return nil, err
 	}
-	cursor, taken, err := parseTaken(reply)
+	taken, err := parseTaken(reply)
 	if err != nil {
 		return nil, err
 	}
-	if r.cursor = cursor; cursor == "0-0" {
+	if len(taken) < room {
 		r.due = time.Now().Add(r.config.MinIdle / 3)
 	}
 	entries := make([]*entry, 0, len(taken))

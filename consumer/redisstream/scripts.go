@@ -42,17 +42,12 @@ type delivered struct {
 	fields     map[string]string // empty: the entry was trimmed
 }
 
-func parseTaken(reply any) (cursor string, taken []delivered, err error) {
-	parts, _ := reply.([]any)
-	if len(parts) != 2 {
-		return "", nil, fmt.Errorf("redisstream: unexpected answer %v", reply)
-	}
-	cursor, _ = parts[0].(string)
-	list, _ := parts[1].([]any)
+func parseTaken(list []any) ([]delivered, error) {
+	taken := make([]delivered, 0, len(list))
 	for _, element := range list {
 		entry, _ := element.([]any)
 		if len(entry) != 3 {
-			return "", nil, fmt.Errorf("redisstream: unexpected entry %v", element)
+			return nil, fmt.Errorf("redisstream: unexpected entry %v", element)
 		}
 		var d delivered
 		d.id, _ = entry[0].(string)
@@ -60,7 +55,7 @@ func parseTaken(reply any) (cursor string, taken []delivered, err error) {
 		d.fields = pairs(entry[2])
 		taken = append(taken, d)
 	}
-	return cursor, taken, nil
+	return taken, nil
 }
 
 // pairs reads a flat list of names and values.

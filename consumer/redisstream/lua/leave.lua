@@ -1,8 +1,9 @@
 -- Hands over what an ending consumer has not done: each entry looks silent for so long that others take it when its rest is over. Then removes the
--- consumer, and others that have not been seen for an hour, where they have nothing pending: a consumer's entries go with it.
--- KEYS[1] stream  ARGV[1] group  [2] consumer  [3...] of each entry: id, deliveries, milliseconds of silence
+-- consumer, and others that have not been seen for long, where they have nothing pending: a consumer's entries go with it. One that lives after all is
+-- made again by its next read.
+-- KEYS[1] stream  ARGV[1] group  [2] consumer  [3] milliseconds that are long  [4...] of each entry: id, deliveries, milliseconds of silence
 
-for i = 3, #ARGV, 3 do
+for i = 4, #ARGV, 3 do
   if #redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2]) == 1 then
     redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'IDLE', ARGV[i + 2], 'RETRYCOUNT', ARGV[i + 1], 'JUSTID')
   end
@@ -10,7 +11,7 @@ end
 for _, flat in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local consumer = {}
   for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
-  if consumer.pending == 0 and (consumer.name == ARGV[2] or consumer.idle > 3600000) then
+  if consumer.pending == 0 and (consumer.name == ARGV[2] or consumer.idle > tonumber(ARGV[3])) then
     redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
   end
 end
