@@ -75,6 +75,27 @@ func TestRoundDoesNotWaitForEveryResolver(t *testing.T) {
 	})
 }
 
+// A process that dies in its round keeps the others from theirs for a minute, by the ledger's clock.
+func TestRoundOfAProcessThatDied(t *testing.T) {
+	bubbled(t, func(t *testing.T) {
+		ledger := memstore.New(memstore.Options{})
+		dead := idem.Request{Key: idem.K("lock/idem.janitor", "round"), Owner: idem.NewOwner(), Lease: time.Minute, Retention: time.Hour}
+		if answer, err := ledger.Claim(t.Context(), dead); err != nil || answer.Outcome != idem.Won {
+			t.Fatal(answer.Outcome, err)
+		}
+		j := idem.Janitor{Ledger: ledger}
+		if _, err := j.Round(t.Context()); !errors.Is(err, idem.ErrInProgress) {
+			t.Errorf("beside it: %v", err)
+		}
+		pass(time.Minute)
+		for range 2 {
+			if _, err := j.Round(t.Context()); err != nil {
+				t.Errorf("after it: %v", err)
+			}
+		}
+	})
+}
+
 // A batch that says nothing is the default: none at all would never come to an end.
 func TestPurgeOfABatchThatIsNone(t *testing.T) {
 	t.Parallel()
