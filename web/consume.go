@@ -125,6 +125,9 @@ func (c *serviceCall) call(in consumption, who caller, claims tokens.Claims) ide
 func (c *serviceCall) enter(call idem.Call) (any, *refusal) {
 	asked := time.Now()
 	ticket, reply, err := c.engine.Enter(c.r.Context(), call)
+	if err == nil && !reply.Replayed && ticket.Claim.Attempt > 1 {
+		reply, err = c.resolve(ticket)
+	}
 	if err != nil || reply.Replayed {
 		c.observe(c.r.Context(), idem.Event{
 			Kind: idem.Answered, Type: call.Key.Type, State: reply.State, Replayed: reply.Replayed, Err: err, Took: time.Since(asked),

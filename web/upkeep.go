@@ -41,6 +41,16 @@ func (rt *route) known() *route {
 	return rt
 }
 
+// resolver of a business type; nil where no route has one.
+func (u *upkeep) resolver(businessType string) idem.Resolver {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if rt := u.routes[businessType]; rt != nil {
+		return rt.resolved()
+	}
+	return nil
+}
+
 // janitor is for one round, with the routes that there are by then.
 func (g *Guard) janitor() idem.Janitor {
 	j := idem.Janitor{
