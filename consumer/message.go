@@ -47,13 +47,14 @@ func (m Message) Dead(v Verdict) Message {
 	return m
 }
 
-// spent is the number of attempts that a dead letter had before it was put back. Another consumer's are not counted.
-func (m Message) spent(name string) int {
+// spent is the number of attempts that a dead letter had before it was put back, of those known to the ledger: a header that says more is forged, or older than
+// the record. Another consumer's are not counted.
+func (m Message) spent(name string, known int) int {
 	if m.Headers[HeaderConsumer] != name {
 		return 0
 	}
 	n, err := strconv.Atoi(m.Headers[HeaderAttempt])
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n > known {
 		return 0
 	}
 	return n

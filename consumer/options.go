@@ -26,7 +26,8 @@ type settings struct {
 	limit       time.Duration
 	retention   time.Duration
 	sameTx      bool
-	key         func(Message) (string, error)
+	key         func(Message) (string, error) // nil: the id
+	keyed       bool                          // by an option
 	resolve     idem.Resolver
 	observe     func(context.Context, Event)
 	claims      func(context.Context, idem.Event)
@@ -37,7 +38,6 @@ func defaults() settings {
 	return settings{
 		attempts: DefaultAttempts, first: DefaultFirstDelay, most: DefaultMaxDelay,
 		lease: idem.DefaultLease, limit: idem.DefaultLimit, retention: idem.DefaultRetention,
-		key:     func(m Message) (string, error) { return m.ID, nil },
 		observe: func(context.Context, Event) {}, logger: slog.Default(),
 	}
 }
@@ -62,16 +62,20 @@ func Limit(d time.Duration) Option { return func(s *settings) { s.limit = d } }
 func Retention(d time.Duration) Option { return func(s *settings) { s.retention = d } }
 
 // KeyFunc names the business operation behind a message, such as the order number in its body. A broker's message id is optional and not always unique; a
-// producer that repeats a publication whose confirmation was lost may give the second one another. Default: Message.ID. An empty key and an error are ErrNoKey.
-// It must give the same key for every delivery of a message.
-func KeyFunc(f func(Message) (string, error)) Option { return func(s *settings) { s.key = f } }
+// producer that repeats a publication whose confirmation was lost may give the second one another. Default: Message.ID, and a message with the id of another and a
+// different body is a dead letter (idem.ErrPayloadMismatch) instead of done. An empty key, an error and a panic are ErrNoKey. It must give the same key for every
+// delivery of a message.
+func KeyFunc(f func(Message) (string, error)) Option {
+	return func(s *settings) { s.key, s.keyed = f, true }
+}
 
 // SameTx runs claim, handler and record in one transaction of the ledger: one commit a message. No attempt survives in it, so a failure is
 // recorded after the rollback, and a process that is killed leaves nothing: there Message.Delivery counts, too, and the message is a dead letter when it or
 // the ledger's count passes the threshold.
 func SameTx() Option { return func(s *settings) { s.sameTx = true } }
 
-// Resolver is asked what became of an earlier attempt before there is another, as in idem.Call. Not with SameTx.
+// Resolver is asked what became of an earlier attempt before there is another, as in idem.Call. One that cannot say, or panics, has used up the attempt that
+// asked. Not with SameTx.
 func Resolver(r idem.Resolver) Option { return func(s *settings) { s.resolve = r } }
 
 // Observe is told of every verdict, on the goroutine of the handler: count by Event.Action there. It must be quick.
@@ -93,7 +97,7 @@ func (s settings) validate() error {
 		return fmt.Errorf("%w: backoff from %v to %v; the first must be above 0 and at most the longest", idem.ErrInvalid, s.first, s.most)
 	case s.limit < idem.MinLease:
 		return fmt.Errorf("%w: time limit %v; it must be at least %v", idem.ErrInvalid, s.limit, idem.MinLease)
-	case s.key == nil, s.observe == nil, s.logger == nil:
+	case s.keyed && s.key == nil, s.observe == nil, s.logger == nil:
 		return fmt.Errorf("%w: a nil KeyFunc, Observe or Logger; leave the option out instead", idem.ErrInvalid)
 	case s.sameTx && s.resolve != nil:
 		return fmt.Errorf("%w: SameTx leaves nothing to resolve", idem.ErrInvalid)

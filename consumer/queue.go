@@ -3,12 +3,14 @@ package consumer
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
 
 // Queue is a broker in the memory of this process, for programs that have no other: what is in it is lost with the process. One queue serves the consumers of one
-// name; publish to several queues where several consumers want a message. Make one with NewQueue. It is safe for concurrent use and has no bound.
+// name; publish to several queues where several consumers want a message. Make one with NewQueue. It is safe for concurrent use and has no bound: take its dead
+// letters from time to time.
 type Queue struct {
 	name    string
 	mu      sync.Mutex
@@ -29,7 +31,7 @@ type entry struct {
 // NewQueue returns an empty queue; messages have its name as their Source.
 func NewQueue(name string) *Queue { return &Queue{name: name, changed: make(chan struct{})} }
 
-// Publish puts a message in, in order of publication. The body must not be changed afterwards. It returns the context's error, if any.
+// Publish puts a message in, in order of publication. Body and headers must not be changed afterwards. It returns the context's error, if any.
 func (q *Queue) Publish(ctx context.Context, m Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -46,11 +48,20 @@ func (q *Queue) Len() int {
 	return len(q.waiting) + q.working
 }
 
-// Dead returns the dead letters in the order in which they were given up. Publish one to have it tried again.
+// Dead returns the dead letters in the order in which they were given up. The queue keeps them until they are taken.
 func (q *Queue) Dead() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append([]Message(nil), q.dead...)
+	return slices.Clone(q.dead)
+}
+
+// TakeDead returns the dead letters and forgets them. Publish one to have it tried again.
+func (q *Queue) TakeDead() []Message {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	dead := q.dead
+	q.dead = nil
+	return dead
 }
 
 // Run hands messages to the consumer, one at a time, until ctx ends; it then lets the running one finish, puts it back where it is not done, and

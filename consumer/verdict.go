@@ -50,8 +50,8 @@ var (
 	ErrNoKey = errors.New("consumer: the message has no key; give it an id, or the consumer a KeyFunc")
 	// ErrPermanent, joined to a handler's error, says that no further attempt can help: the message is a dead letter at once.
 	ErrPermanent = errors.New("consumer: permanent failure")
-	// ErrPanicked says that the handler panicked; the text has the value.
-	ErrPanicked = errors.New("consumer: the handler panicked")
+	// ErrPanicked says that the handler, the KeyFunc or the resolver panicked; the text has the value.
+	ErrPanicked = errors.New("consumer: a panic")
 	// ErrExhausted says that no attempt is left: the last one ended without a verdict, as its process was killed or
 	// lost its claim, or the message is a dead letter that came again without its headers.
 	ErrExhausted = errors.New("consumer: all attempts are used up")

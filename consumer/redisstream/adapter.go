@@ -27,7 +27,7 @@ func New(rdb redis.UniversalClient, c *consumer.Consumer, config Config) (*Adapt
 	if rdb == nil || c == nil {
 		return nil, fmt.Errorf("%w: redisstream: a client and a consumer are needed", idem.ErrInvalid)
 	}
-	config = config.withDefaults(c.Name())
+	config = config.withDefaults(c)
 	if err := config.validate(); err != nil {
 		return nil, err
 	}

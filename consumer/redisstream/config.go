@@ -41,7 +41,8 @@ type Config struct {
 	// Reconnect is the longest pause between tries while Redis is away; the first is 20 ms, then each is twice the last. Default 2 s.
 	Reconnect time.Duration
 
-	// Grace is how long running handlers may go on when Run's context has ended; then their contexts end, too. Default 10 s.
+	// Grace is how long running handlers may go on when Run's context has ended; then their contexts end, too. Default: the consumer's own
+	// limit, which lets every one of them finish.
 	Grace time.Duration
 
 	// NoDeclare leaves the making of stream and group to somebody else; Run waits for them.
@@ -56,8 +57,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-func (c Config) withDefaults(name string) Config {
-	setDefault(&c.Group, name)
+func (c Config) withDefaults(of *consumer.Consumer) Config {
+	setDefault(&c.Group, of.Name())
 	if c.Dead == "" {
 		c.Dead = deadStream(c.Stream, c.Group)
 	}
@@ -67,7 +68,7 @@ func (c Config) withDefaults(name string) Config {
 	setDefault(&c.Block, time.Second)
 	c.Block = min(c.Block, c.MinIdle/3)
 	setDefault(&c.Reconnect, 2*time.Second)
-	setDefault(&c.Grace, 10*time.Second)
+	setDefault(&c.Grace, of.Limit())
 	setDefault(&c.Logger, slog.Default())
 	if c.Decode == nil {
 		c.Decode = decode

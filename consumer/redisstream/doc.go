@@ -15,6 +15,9 @@
 // stream's beginning. An entry that is trimmed while it is pending is handled as long as its process lives, which has it in memory; after that it is acknowledged and told to
 // the consumer's observer as consumer.ErrNoBody.
 //
+// Acknowledged entries stay in the stream until somebody trims it: give XADD a MAXLEN, with Fields for the entry, that is longer than any group may lag behind. Dead
+// letters have Config.MaxDead.
+//
 // Redis streams are as durable as Redis is told to be: a producer that must not lose anything needs appendonly and waits for replicas. A primary that fails over
 // may forget acknowledgements, and then the ledger answers.
 package redisstream
