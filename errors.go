@@ -2,6 +2,19 @@ package idem
 
 import "errors"
 
+// PartError is what Extend returns where it could ask about some claims only, as where a node of a cluster is away: of those at Unasked, in ascending order, it
+// knows nothing; the others are renewed, unless they are lost.
+type PartError struct {
+	Unasked []int
+	Err     error
+}
+
+// Error is the text of the cause.
+func (e *PartError) Error() string { return e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *PartError) Unwrap() error { return e.Err }
+
 // What stores and the engine return, to be compared with errors.Is: they come joined with their cause.
 var (
 	// ErrInvalid says that a request can never be answered; the text names the field.

@@ -1,7 +1,9 @@
 package idem_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +225,56 @@ func TestLeaseIsRenewedWhileWorkGoesOn(t *testing.T) {
 				t.Fatalf("first: %+v, cause %v", a, work.cause)
 			}
 		})
+	})
+}
+
+// patchy is a store of which one part is away: it cannot say anything of the claim with that id.
+type patchy struct {
+	*entrance
+	away string
+}
+
+func (p patchy) Extend(ctx context.Context, claims []idem.Claim) ([]int, error) {
+	at := slices.IndexFunc(claims, func(c idem.Claim) bool { return c.Key.ID == p.away })
+	if at < 0 {
+		return p.entrance.Extend(ctx, claims)
+	}
+	lost, err := p.entrance.Extend(ctx, slices.Delete(slices.Clone(claims), at, at+1))
+	if len(lost) > 0 || err != nil {
+		return nil, errAway
+	}
+	return nil, &idem.PartError{Unasked: []int{at}, Err: errAway}
+}
+
+// A node of a cluster that is away costs its own claims and nobody else's, although all are renewed together.
+func TestPartOfTheStoreAway(t *testing.T) {
+	bubbled(t, func(t *testing.T) {
+		r := newRig(t, entranceOnly)
+		engine, err := idem.NewEngine(idem.EngineConfig{Store: patchy{r.entrance, "request-2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Engine = engine
+		works := map[string]*held{"request-1": hold(succeed("1").ending), "request-2": stubborn(succeed("2").ending), "request-3": hold(succeed("3").ending)}
+		answers := map[string]<-chan answered{}
+		for id, work := range works {
+			call := r.order(t, id)
+			call.Lease = 10 * time.Second
+			answers[id] = r.goDo(t.Context(), call, work.work)
+			await(t, work.started, id)
+		}
+		pass(4 * 10 * time.Second)
+		for id, work := range works {
+			close(work.release)
+			await(t, answers[id], id)
+			want := error(nil)
+			if id == "request-2" {
+				want = idem.ErrLeaseExpired
+			}
+			if !errors.Is(work.cause, want) {
+				t.Errorf("%s: cause %v, want %v", id, work.cause, want)
+			}
+		}
 	})
 }
 

@@ -161,35 +161,56 @@ func (r *renewals) takeDue(now time.Time) []*lease {
 	return due
 }
 
-// renewed books the outcome and returns the leases that somebody else has. After an error it tries again soon, for as long as the
+// renewed books the outcome and returns the leases that somebody else has. What could not be asked about is tried again soon, for as long as the
 // lease still stands.
 func (r *renewals) renewed(due []*lease, lost []int, err error, sent time.Time) []*lease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var gone []*lease
-	isLost := make(map[int]bool, len(lost))
-	for _, index := range lost {
-		isLost[index] = true
-	}
+	isLost, unasked := set(lost), unanswered(len(due), err)
 	for i, l := range due {
 		l.renewing = false
 		if _, held := r.held[l]; !held {
 			continue
 		}
 		switch {
-		case err == nil && isLost[i]:
+		case unasked[i] && errors.Is(err, ErrInvalid):
+			continue
+		case unasked[i]:
+			l.due = time.Now().Add(max(l.claim.Lease/10, MinLease))
+		case isLost[i]:
 			l.drop()
 			gone = append(gone, l)
 			continue
-		case err == nil:
+		default:
 			l.due, l.deadline = sent.Add(l.claim.Lease/3), sent.Add(l.claim.Lease)
 			l.expiry.Reset(time.Until(l.deadline))
-		case errors.Is(err, ErrInvalid):
-			continue
-		default:
-			l.due = time.Now().Add(max(l.claim.Lease/10, MinLease))
 		}
 		l.renewal.Reset(time.Until(l.due))
 	}
 	return gone
+}
+
+// unanswered are the indexes of the claims that a call of Extend says nothing about.
+func unanswered(claims int, err error) map[int]bool {
+	var part *PartError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &part):
+		return set(part.Unasked)
+	}
+	all := make(map[int]bool, claims)
+	for i := range claims {
+		all[i] = true
+	}
+	return all
+}
+
+func set(indexes []int) map[int]bool {
+	all := make(map[int]bool, len(indexes))
+	for _, index := range indexes {
+		all[index] = true
+	}
+	return all
 }

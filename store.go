@@ -26,7 +26,7 @@ type Store interface {
 
 	// Extend renews leases to the full length of each from now, in one round trip where the back end can, and
 	// returns the indexes of the claims that are lost: not processing, or owned or attempted by somebody else. A lease that ran
-	// out and that nobody took is renewed. A store that may forget (Redis) writes a vanished record again.
+	// out and that nobody took is renewed. A store that may forget (Redis) writes a vanished record again. *PartError where only some could be asked about.
 	Extend(ctx context.Context, claims []Claim) (lost []int, err error)
 
 	// Complete makes the claim's record succeeded with this result. It returns ErrClaimLost unless the record is processing by this owner and

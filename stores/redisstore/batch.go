@@ -8,8 +8,7 @@ import (
 	"github.com/idemkit/idem"
 )
 
-// Extend implements idem.Store, in one round trip. Where only some claims could be renewed, lost names those that are known to be lost, and
-// the error is not nil. A record that vanished is written again from its claim, unless that is
+// Extend implements idem.Store, in one round trip. Where some nodes are away it returns *idem.PartError. A record that vanished is written again from its claim, unless that is
 // exclusive; one of a newer format is lost, as only a newer version took it over.
 func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, err error) {
 	if len(claims) == 0 {
@@ -25,17 +24,20 @@ func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, er
 	if err := ctx.Err(); err != nil {
 		return nil, wrap(ctx, "extend", err)
 	}
-	var failed error
+	var part idem.PartError
 	for i, cmd := range s.runAll(ctx, s.scripts.extend, all) {
 		renewed, err := cmd.Bool()
 		switch {
 		case err != nil:
-			failed = errors.Join(failed, err)
+			part.Unasked, part.Err = append(part.Unasked, i), err
 		case !renewed:
 			lost = append(lost, i)
 		}
 	}
-	return lost, wrap(ctx, "extend", failed)
+	if part.Err == nil {
+		return lost, nil
+	}
+	return lost, wrap(ctx, "extend", &part)
 }
 
 // Issue implements idem.TokenStore, in one round trip. Issuing again is harmless, so an error of some is an error of all.

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -82,8 +83,18 @@ func TestNodeAway(t *testing.T) {
 	must(t, store.Release(ctx, claims[5], idem.Failed, ""))
 	cluster.Nodes[0].Kill()
 	lost, err := store.Extend(ctx, claims)
-	if err == nil || documented(err) {
-		t.Errorf("error %v", err)
+	var part *idem.PartError
+	if documented(err) || !errors.As(err, &part) {
+		t.Fatalf("error %v", err)
+	}
+	if n := len(part.Unasked); n == 0 || n == len(claims) || !slices.IsSorted(part.Unasked) {
+		t.Errorf("unasked %v of %d", part.Unasked, len(claims))
+	}
+	for i, c := range claims {
+		renewed := !slices.Contains(part.Unasked, i) && !slices.Contains(lost, i)
+		if _, err := store.Lookup(ctx, c.Request); (err == nil) != (renewed || slices.Contains(lost, i)) {
+			t.Errorf("claim %d: renewed %v, and then %v", i, renewed, err)
+		}
 	}
 	for _, index := range lost {
 		if index != 5 {
