@@ -27,7 +27,7 @@ type Janitor struct {
 	// Abandoned are this process's business types without a resolver: their claims are purged when lease and retention are over.
 	Abandoned []string
 
-	Every           time.Duration // pause between rounds, give or take a fifth. 0: DefaultPurgeEvery
+	Every           time.Duration // pause between rounds, give or take a fifth. 0 or less: DefaultPurgeEvery
 	Batch           int           // records a transaction. 0 or less: DefaultPurgeBatch
 	CompensateAfter time.Duration // 0: DefaultCompensateAfter
 	Observe         func(ctx context.Context, done Tidied, err error)
@@ -59,7 +59,7 @@ const (
 // Run does a round on its schedule until the context ends, whose error it returns. A failed round is observed, and the next one tried. Of all the
 // processes on one ledger one at a time does a round.
 func (j Janitor) Run(ctx context.Context) error {
-	every := orDefault(j.Every, DefaultPurgeEvery)
+	every := orDefault(max(j.Every, 0), DefaultPurgeEvery)
 	for {
 		pause := time.NewTimer(every*4/5 + rand.N(every*2/5+1))
 		select {

@@ -25,7 +25,12 @@ func (e *Engine) Enter(ctx context.Context, call Call) (Ticket, Reply, error) {
 	}
 	answer, err := v.admit(ctx)
 	if err == nil && answer.Outcome == Won {
-		return Ticket{Claim: answer.Claim, Entrance: v.entrance}, Reply{}, nil
+		ticket := Ticket{Claim: answer.Claim, Entrance: v.entrance}
+		if ctx.Err() != nil { // nobody is there to take it
+			_ = e.Finish(ctx, ticket, Ending{State: Failed, Reason: "the caller left"}) // its lease ends it otherwise
+			return Ticket{}, Reply{}, ctx.Err()
+		}
+		return ticket, Reply{}, nil
 	}
 	v.releaseEntrance(ctx, answer, err)
 	if err != nil {

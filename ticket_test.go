@@ -1,6 +1,7 @@
 package idem_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -70,6 +71,23 @@ func TestTicketOfAFailure(t *testing.T) {
 		}
 		if err := r.Finish(t.Context(), first, succeed("late").ending); !errors.Is(err, idem.ErrClaimLost) {
 			t.Fatalf("the first one completed: %v", err)
+		}
+	})
+}
+
+// Nobody has the ticket of a caller who left while it was written: whoever comes next need not wait for its lease.
+func TestTicketOfACallerWhoLeft(t *testing.T) {
+	bubbled(t, func(t *testing.T) {
+		r := newRig(t, both)
+		call := noWait(r.order(t, "request-1"))
+		r.ledger.slow = 2 * time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if ticket, _, err := r.Enter(ctx, call); !errors.Is(err, context.DeadlineExceeded) || ticket.Claim.Owner != "" {
+			t.Fatalf("%+v, %v", ticket, err)
+		}
+		if ticket, _, err := r.Enter(t.Context(), call); err != nil || ticket.Claim.Attempt != 2 {
+			t.Fatalf("the next one: %+v, %v", ticket, err)
 		}
 	})
 }
