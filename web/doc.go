@@ -22,7 +22,7 @@
 //     Config.ResponseLimit or was flushed goes through, and duplicates get already_done.
 //   - Every other status and a panic free the claim: the same token or key may be sent again, with other contents too.
 //   - The handler may say otherwise: [Reject], nothing happened, whatever the status; [Unknown], it may have happened.
-//   - Two calls are the same where method, path, query, media type and body are; of forms the fields and files, not the boundary. Token fields do not count, nor
+//   - Two calls are the same where method, path, query, media type, body and key are; of forms the fields and files, not the boundary. Token fields do not count, nor
 //     what [Ignore] names. The same token or key with other contents is refused as payload_mismatch.
 //   - GET, HEAD, OPTIONS and TRACE pass unguarded.
 //

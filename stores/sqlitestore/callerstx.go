@@ -28,7 +28,7 @@ func (p plain) QueryContext(ctx context.Context, query string, args ...any) (*sq
 	if !p.tx.stands(ctx) {
 		return nil, ErrWorkEnded
 	}
-	return p.tx.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the rows are the caller's, and the transaction closes them at the latest
+	return p.tx.QueryContext(ctx, query, args...)
 }
 
 // QueryRowContext carries an error to Scan, as database/sql makes it: sql.ErrTxDone where the transaction is over.
@@ -41,5 +41,5 @@ func (p plain) PrepareContext(ctx context.Context, query string) (*sql.Stmt, err
 	if !p.tx.stands(ctx) {
 		return nil, ErrWorkEnded
 	}
-	return p.tx.PrepareContext(ctx, query) //nolint:sqlclosecheck // the statement is the caller's, and the transaction closes it at the latest
+	return p.tx.PrepareContext(ctx, query)
 }
