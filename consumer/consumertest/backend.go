@@ -49,7 +49,7 @@ type Backend struct {
 // Need is what a test asks of its backend.
 type Need struct {
 	Names []string // the consumers that the messages are for
-	Alone bool     // the test kills the broker or cuts its connections: nobody else may use it, and it must keep what it confirmed
+	Alone bool     // the test kills the broker: nobody else may use it, and it must keep what it confirmed
 }
 
 // Open returns a backend of its own for a test, ready for publications, and registers its clean-up with t.Cleanup.

@@ -12,7 +12,7 @@ func brokerChecks() []check {
 	return []check{
 		{name: "a broker that is killed and started again loses no message", alone: true, needs: kills, run: killedBroker},
 		{name: "a message whose acknowledgement was lost is not handled again", alone: true, needs: kills, run: lostAck},
-		{name: "cut connections are made again", alone: true, needs: cuts, run: cutConnections},
+		{name: "cut connections are made again", needs: cuts, run: cutConnections},
 		{name: "a deleted stream or queue is made again", needs: deletes, run: deleted},
 	}
 }

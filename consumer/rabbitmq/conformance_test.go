@@ -25,39 +25,17 @@ import (
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	brokers := &private{t: t}
 	consumertest.Run(t, func(t testing.TB, need consumertest.Need) consumertest.Backend {
 		b := &backend{path: path(t), names: need.Names}
 		if !slices.Contains(need.Names, "probe") { // which asks what there is, and uses nothing
-			b.place = b.open(t, brokers, need.Alone)
+			b.place = b.open(t, need.Alone)
 		}
 		return consumertest.Backend{
 			Ledger: openLedger(t, b.path), Publish: b.publish, Run: b.run, Dead: b.dead, Pending: func(_ context.Context, name string) (int, error) { return b.pending(t, name) },
-			// No Kill: a RabbitMQ 3.10 that was killed answers the declaration of the quorum queues that it had with 541 for minutes, now and then. Its
-			// connections are cut instead.
+			Kill: func(t testing.TB) { b.place.server.Kill(t) }, Restart: func(t testing.TB) { b.place.server.Start(t) },
 			Cut: func(testing.TB) { b.place.link.Cut() }, Delete: b.delete, Crash: b.crash,
 		}
 	})
-}
-
-// private is one broker for the tests that kill theirs, one after the other: to start one takes longer than most tests.
-type private struct {
-	t      *testing.T // outlives them
-	mu     sync.Mutex
-	server *testkit.RabbitMQInstance
-}
-
-func (p *private) take(t testing.TB) *testkit.RabbitMQInstance {
-	t.Helper()
-	p.mu.Lock()
-	t.Cleanup(p.mu.Unlock)
-	switch {
-	case p.server == nil:
-		p.server = testkit.PrivateRabbitMQ(p.t)
-	case !p.server.Running():
-		p.server.Start(t)
-	}
-	return p.server
 }
 
 // backend is one test's.
@@ -79,11 +57,11 @@ type place struct {
 
 const exchange = "orders"
 
-func (b *backend) open(t testing.TB, brokers *private, alone bool) *place {
+func (b *backend) open(t testing.TB, alone bool) *place {
 	t.Helper()
 	p := &place{}
 	if alone {
-		p.server = brokers.take(t)
+		p.server = testkit.PrivateRabbitMQ(t)
 		p.vhost = p.server.Vhost(t)
 	} else {
 		p.vhost = testkit.RabbitMQ(t)
@@ -95,14 +73,9 @@ func (b *backend) open(t testing.TB, brokers *private, alone bool) *place {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A broker that was killed and has just recovered may answer a declaration with an internal error for a moment.
-		testkit.Eventually(t, patience, "the topology of "+name, func() bool {
-			err := adapter.Declare(t.Context())
-			if err != nil {
-				t.Log(err)
-			}
-			return err == nil
-		})
+		if err := adapter.Declare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return p
 }

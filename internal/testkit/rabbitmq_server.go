@@ -112,47 +112,7 @@ func (s *RabbitMQInstance) environment() []string {
 }
 
 // Start starts a killed broker on its ports and its data, and waits until it answers.
-//
-// A broker of 3.10 now and then comes up with quorum queues that answer every declaration with 541, for good: that one is started once more.
 func (s *RabbitMQInstance) Start(t testing.TB) {
-	t.Helper()
-	for range 3 {
-		s.start(t)
-		if s.declares() {
-			return
-		}
-		s.end("keep")
-	}
-	t.Fatal("RabbitMQ takes no quorum queue")
-}
-
-// declares reports whether the broker takes a quorum queue within some seconds.
-func (s *RabbitMQInstance) declares() bool {
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
-		if s.declare() == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *RabbitMQInstance) declare() error {
-	conn, err := amqp.DialConfig("amqp://guest:guest@"+s.Addr()+"/", amqp.Config{Dial: amqp.DefaultDial(5 * time.Second)})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	channel, err := conn.Channel()
-	if err != nil {
-		return err
-	}
-	if _, err = channel.QueueDeclare("probe", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err == nil {
-		_, err = channel.QueueDelete("probe", false, false, false)
-	}
-	return err
-}
-
-func (s *RabbitMQInstance) start(t testing.TB) {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", superviseRabbitMQ, "supervise", s.folder, s.epmd, s.program) // it may outlive the test that starts it
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = &syscall.SysProcAttr{Setpgid: true}, s.folder, s.environment()
