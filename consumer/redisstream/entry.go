@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/idemkit/idem/consumer"
 )
 
@@ -127,10 +129,30 @@ func (r *run) settle(ctx context.Context, e *entry, v consumer.Verdict) bool {
 // say acknowledges the entry; a dead letter is written in the same script, unless nothing is left that could be one.
 func (r *run) say(ctx context.Context, e *entry, v consumer.Verdict) error {
 	if v.Action == consumer.Ack || e.trimmed {
-		return r.rdb.XAck(ctx, r.config.Stream, r.config.Group, e.id).Err()
+		return r.ack(ctx, e)
 	}
-	args := append([]any{r.config.Group, e.id, r.config.MaxDead}, anys(fields(e.message.Dead(v)))...)
+	letter := fields(e.message.Dead(v))
+	if len(letter) > mostWords {
+		return r.buryLarge(ctx, e, letter)
+	}
+	args := append([]any{r.config.Group, e.id, r.config.MaxDead}, anys(letter)...)
 	return r.scripts.bury.Run(ctx, r.rdb, []string{r.config.Stream, r.config.Dead}, args...).Err()
+}
+
+func (r *run) ack(ctx context.Context, e *entry) error {
+	return r.rdb.XAck(ctx, r.config.Stream, r.config.Group, e.id).Err()
+}
+
+// mostWords is how many a letter may have for Lua, which can hand just below 8,000 to one command.
+const mostWords = 7000
+
+// buryLarge takes two commands, the letter first: at worst there are two letters.
+func (r *run) buryLarge(ctx context.Context, e *entry, letter []string) error {
+	add := &redis.XAddArgs{Stream: r.config.Dead, MaxLen: r.config.MaxDead, Approx: true, Values: letter}
+	if err := r.rdb.XAdd(ctx, add).Err(); err != nil {
+		return err
+	}
+	return r.ack(ctx, e)
 }
 
 // again delivers a rested entry. mine is false where it has another owner, or none although it is there; ok is false where ctx ended first. What is nowhere else

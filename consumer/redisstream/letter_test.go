@@ -205,3 +205,21 @@ func TestCluster(t *testing.T) {
 		})
 	}
 }
+
+// Lua takes fewer arguments than an entry may have fields.
+func TestDeadLetterOfManyFields(t *testing.T) {
+	t.Parallel()
+	server := testkit.Redis(t)
+	s := newStream(t, server.Client(t), memstore.New(memstore.Options{}))
+	many := map[string]string{}
+	for i := range 5000 {
+		many[fmt.Sprint("header ", i)] = "x"
+	}
+	s.publish(consumer.Message{ID: "1", Body: []byte("x"), Headers: many})
+	a, _ := s.run(s.consumer(fails, consumer.Attempts(1)), func(config *redisstream.Config) { config.MaxDead = 10 })
+	letter := s.letters(a, 1)[0].Message
+	s.drained()
+	if letter.Headers["header 4999"] != "x" || letter.Headers[consumer.HeaderError] != errBroken.Error() {
+		t.Errorf("%d headers, error %q", len(letter.Headers), letter.Headers[consumer.HeaderError])
+	}
+}
