@@ -92,7 +92,7 @@ func (p *person) back() { testkit.Eval[int](p.Browser, `(history.back(), 1)`) }
 func (p *person) open(path string) { p.Visit(p.demo.url() + path) }
 
 // pace of a person's double click. At a machine's, the browser gives the first submission up before it has sent it.
-const pace = 120 * time.Millisecond
+const pace = 300 * time.Millisecond
 
 // twice is a person's double click, by the mouse.
 func (p *person) twice(selector string) {
@@ -139,7 +139,7 @@ func TestFormDoubleClicked(t *testing.T) {
 	t.Parallel()
 	eachPerson(t, func(p *person) {
 		item := p.item()
-		p.open("/form?delay=800ms")
+		p.open("/form?delay=2s")
 		p.enter("item", item)
 		p.enter("note", "with a lid\nand a spout")
 		p.twice("button.primary")
