@@ -12,8 +12,8 @@
 // The delivery count of the pending list is kept to what consumer.Message.Delivery means: a Retry that used up no attempt is taken back.
 //
 // A dead letter is written and its entry acknowledged in one script. A group that is missing, since the stream was deleted or Redis came back empty, is made again from the
-// stream's beginning. An entry that is trimmed while it is pending is handled as long as its process lives, which has it in memory; after that it is acknowledged and told to
-// the consumer's observer as consumer.ErrNoBody.
+// stream's beginning. An entry that is trimmed while it is pending is handled as long as its process lives, which has it in memory, and becomes a dead letter at a graceful
+// end; after a crash it is acknowledged and told to the consumer's observer as consumer.ErrNoBody.
 //
 // Acknowledged entries stay in the stream until somebody trims it: give XADD a MAXLEN, with Fields for the entry, that is longer than any group may lag behind. Dead
 // letters have Config.MaxDead.

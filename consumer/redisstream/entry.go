@@ -17,6 +17,7 @@ type entry struct {
 	trimmed bool      // nothing is left of it but the id
 	used    int64     // deliveries that count
 	due     time.Time // when its rest is over
+	last    consumer.Verdict
 }
 
 func (r *run) entry(d delivered) *entry {
@@ -28,7 +29,10 @@ func (r *run) entry(d delivered) *entry {
 // fill makes the entry's message, for its next delivery.
 func (e *entry) fill(r *run, fields map[string]string) {
 	e.trimmed = len(fields) == 0
-	e.message = r.decode(e.id, fields)
+	e.message = consumer.Message{}
+	if !e.trimmed { // a Decode might make a body of nothing
+		e.message = r.decode(e.id, fields)
+	}
 	if e.message.ID == "" {
 		e.message.ID = r.config.Stream + "/" + e.id
 	}
@@ -83,7 +87,7 @@ func (r *run) serve(ctx context.Context, e *entry) bool {
 		if verdict.Counted {
 			e.used++
 		}
-		e.due = time.Now().Add(verdict.Delay)
+		e.due, e.last = time.Now().Add(verdict.Delay), verdict
 		if !pause(ctx, verdict.Delay) {
 			return false
 		}

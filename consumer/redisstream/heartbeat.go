@@ -2,9 +2,12 @@ package redisstream
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/idemkit/idem/consumer"
 )
 
 // batch bounds the ids of one script, which holds up all of Redis while it runs.
@@ -16,7 +19,7 @@ const forgotten = 100
 // beat speaks for all entries in hand, each third of MinIdle, until ctx ends. First it removes the names that killed processes left.
 func (r *run) beat(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, settleLimit)
-	_ = r.leaving(bounded, nil) // Redis may be away, and the next one to begin does it
+	_, _ = r.leaving(bounded, nil) // Redis may be away, and the next one to begin does it
 	cancel()
 	for every := r.config.MinIdle / 3; pause(ctx, every); {
 		r.mu.Lock()
@@ -51,14 +54,27 @@ func (r *run) handOver(ctx context.Context, entries []*entry) {
 		silence := max(r.config.MinIdle-max(time.Until(e.due), 0), 0)
 		args = append(args, e.id, e.used, silence.Milliseconds())
 	}
-	if err := r.leaving(ctx, args); err != nil && !missing(err) {
+	gone, err := r.leaving(ctx, args)
+	for _, id := range gone {
+		if e := r.held[id]; !e.trimmed {
+			err = errors.Join(err, r.say(ctx, e, r.abandoned(e)))
+		}
+	}
+	if err != nil && !missing(err) {
 		r.config.Logger.WarnContext(ctx, "entries not handed over", "stream", r.config.Stream, "group", r.config.Group, "entries", len(entries), "error", err)
 	}
 }
 
-func (r *run) leaving(ctx context.Context, entries []any) error {
+var errAbandoned = errors.New("redisstream: its entry was trimmed, and the process that still had it ended")
+
+// abandoned is the verdict on an entry that is nowhere but here.
+func (r *run) abandoned(e *entry) consumer.Verdict {
+	return consumer.Verdict{Action: consumer.DeadLetter, Consumer: r.consumer.Name(), Attempt: e.last.Attempt, Err: errors.Join(errAbandoned, e.last.Err)}
+}
+
+func (r *run) leaving(ctx context.Context, entries []any) (gone []string, err error) {
 	args := append([]any{(forgotten * r.config.MinIdle).Milliseconds()}, entries...)
-	return r.script(ctx, r.scripts.leave, args...).Err()
+	return r.script(ctx, r.scripts.leave, args...).StringSlice()
 }
 
 func anys(texts []string) []any {

@@ -3,6 +3,7 @@ package redisstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,15 +27,22 @@ func TestTrimmedEntries(t *testing.T) {
 	id := s.publish(consumer.Message{ID: "1", Body: []byte("x")})
 	s.member("dead", id)
 	s.delete(id)
-	var empty atomic.Int32
-	a, _ := s.run(s.consumer(func(context.Context, consumer.Message) error { return nil }, consumer.Observe(func(_ context.Context, e consumer.Event) {
+	var empty, runs atomic.Int32
+	a, _ := s.run(s.consumer(func(context.Context, consumer.Message) error { runs.Add(1); return nil }, consumer.Observe(func(_ context.Context, e consumer.Event) {
 		if errors.Is(e.Err, consumer.ErrNoBody) {
 			empty.Add(1)
 		}
-	})), nil)
+	})), func(config *redisstream.Config) {
+		config.Decode = func(fields map[string]string) consumer.Message {
+			return consumer.Message{Body: fmt.Append(nil, fields)}
+		} // never empty
+	})
 	s.publish(consumer.Message{ID: "2", Body: []byte("x")})
 	s.drained()
 	testkit.Eventually(t, 10*time.Second, "counted", func() bool { return empty.Load() == 1 })
+	if runs.Load() != 1 {
+		t.Errorf("%d runs, want the other message's", runs.Load())
+	}
 	letters, err := a.Dead(context.Background(), 10)
 	if err != nil || len(letters) != 0 {
 		t.Errorf("dead letters %v, error %v; there is nothing left to keep", letters, err)

@@ -168,3 +168,27 @@ func TestRunAtTheStart(t *testing.T) {
 		s.drained()
 	})
 }
+
+// What was trimmed while it rested is nowhere but in the memory of a process that ends: a dead letter keeps it.
+func TestRestingWithoutEntryAtTheEnd(t *testing.T) {
+	t.Parallel()
+	server := testkit.Redis(t)
+	s := newStream(t, server.Client(t), memstore.New(memstore.Options{}))
+	id := s.publish(consumer.Message{ID: "1", Body: []byte("x"), Headers: map[string]string{"Trace": "t"}})
+	kept := s.publish(consumer.Message{ID: "2", Body: []byte("x")})
+	var runs atomic.Int32
+	a, stop := s.run(s.consumer(func(context.Context, consumer.Message) error { runs.Add(1); return errBroken },
+		consumer.Backoff(time.Hour, time.Hour)), nil)
+	testkit.Eventually(t, 10*time.Second, "both failed", func() bool { return runs.Load() == 2 })
+	s.delete(id)
+	stop()
+	letter := s.letters(a, 1)[0].Message
+	if text := letter.Headers[consumer.HeaderError]; letter.ID != "1" || letter.Headers["Trace"] != "t" || letter.Headers[consumer.HeaderAttempt] != "1" ||
+		letter.Headers[consumer.HeaderConsumer] != "points" || !strings.Contains(text, errBroken.Error()) || !strings.Contains(text, "trimmed") {
+		t.Errorf("letter %+v", letter)
+	}
+	list, err := s.rdb.XPendingExt(context.Background(), &redis.XPendingExtArgs{Stream: s.name, Group: "points", Start: "-", End: "+", Count: 10}).Result()
+	if err != nil || len(list) != 1 || list[0].ID != kept {
+		t.Errorf("pending %v, error %v; want the other one", list, err)
+	}
+}
