@@ -133,7 +133,7 @@ func (v *visit) undoUnknown(ctx context.Context, claim Claim, cause error) {
 	bounded, cancel := context.WithTimeout(ctx, finishLimit)
 	defer cancel()
 	v.observe(ctx, Event{Kind: OutcomeLost, Type: claim.Key.Type, Attempt: claim.Attempt, Err: cause})
-	const reason = "its result could not be recorded"
+	reason := "its result could not be recorded: " + cause.Error()
 	switch {
 	case v.tx != nil: // it left nothing, or is committed
 	case v.ledger != nil:

@@ -111,8 +111,8 @@ func TestResolverThatCannotSay(t *testing.T) {
 	}
 }
 
-// In one transaction a commit that the database refuses leaves nothing, so it is recorded as any failure, whatever the broker counts.
-func TestSameTxRefusedCommit(t *testing.T) {
+// A commit that the database refuses is a failure like any other: the threshold ends it, and the dead letter says what the database said.
+func TestRefusedCommit(t *testing.T) {
 	t.Parallel()
 	db := testkit.Postgres(t)
 	pool := db.Pool(t)
@@ -126,21 +126,29 @@ func TestSameTxRefusedCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(ledger.Close)
-	b := &bench{T: t}
-	b.c = b.open(ledger, consumer.SameTx(), consumer.Attempts(2))
-	b.answer = func(ctx context.Context, _ consumer.Message) error {
-		tx, err := pgstore.Tx(ctx)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO grants VALUES ('nobody')`)
-		return err
+	for way, options := range ways() {
+		t.Run(way, func(t *testing.T) {
+			b := &bench{T: t}
+			b.c = b.open(ledger, append(options, consumer.Attempts(2))...)
+			b.answer = func(ctx context.Context, _ consumer.Message) error {
+				tx, err := pgstore.Tx(ctx)
+				if err != nil {
+					return err
+				}
+				_, err = tx.Exec(ctx, `INSERT INTO grants VALUES ('nobody')`)
+				return err
+			}
+			m := order("order of " + way)
+			b.sees(b.deliver(m), consumer.Retry, 1, true, idem.ErrOutcomeUnknown)
+			v := b.deliver(m)
+			if way == "claim first" { // which cannot tell yet that it never was
+				b.sees(v, consumer.Retry, 2, true, idem.ErrOutcomeUnknown)
+				v = b.deliver(m)
+			}
+			if v.Action != consumer.DeadLetter || !strings.Contains(v.Err.Error(), "grants_customer_fkey") {
+				t.Errorf("verdict %+v, want a dead letter with the database's error", v)
+			}
+			b.ran(2)
+		})
 	}
-	b.sees(b.deliver(order("1")), consumer.Retry, 1, true, idem.ErrOutcomeUnknown)
-	v := b.deliver(order("1"))
-	b.sees(v, consumer.DeadLetter, 2, true, idem.ErrOutcomeUnknown)
-	if !strings.Contains(v.Err.Error(), "grants_customer_fkey") {
-		t.Errorf("error %v, want the database's", v.Err)
-	}
-	b.ran(2)
 }
