@@ -37,7 +37,7 @@ func (q *Queue) Publish(ctx context.Context, m Message) error {
 		return err
 	}
 	m.Delivery, m.Source = 0, q.name
-	q.put(m, time.Time{})
+	q.put(m, time.Now())
 	return nil
 }
 

@@ -104,6 +104,33 @@ func TestQueueLetsMessagesRest(t *testing.T) {
 	})
 }
 
+// A queue that never runs empty lets rested messages have their turn.
+func TestQueueUnderSteadyLoad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := consumer.NewQueue("orders")
+		begun, runs := time.Now(), 0
+		publish(t, q, "failing", "0")
+		stop := bubble(t, q, func(_ context.Context, m consumer.Message) error {
+			<-time.After(time.Second)
+			if m.ID == "failing" {
+				runs++
+				return errBroken
+			}
+			if time.Since(begun) < time.Hour {
+				publish(t, q, fmt.Sprint(time.Since(begun)))
+			}
+			return nil
+		})
+		<-time.After(30 * time.Minute)
+		if runs < 3 {
+			t.Errorf("%d attempts in half an hour", runs)
+		}
+		<-time.After(time.Hour)
+		stop()
+	})
+}
+
 func TestQueueDeadLetterIsPublishedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
