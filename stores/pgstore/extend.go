@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,23 +10,29 @@ import (
 )
 
 // Extend renews leases with one statement, on a connection of its own: while the work has all connections of the pool, its leases must not run out.
-// A row that somebody is writing at this moment is left to the next renewal; it counts as neither renewed nor lost.
+// A row that somebody is writing at this moment, as who takes over while it works, is left to the next renewal, with an *idem.PartError.
 func (s *Store) Extend(ctx context.Context, claims []idem.Claim) (lost []int, err error) {
 	if len(claims) == 0 {
 		return nil, ctx.Err()
 	}
 	arguments := extendArguments(claims)
+	var locked []int
 	err = s.renewals.use(ctx, func(conn *pgx.Conn) error {
-		lost = lost[:0]
+		lost, locked = lost[:0], locked[:0]
 		return transactOn(ctx, conn, func(b *pgx.Batch) {
-			b.Queue(s.sql.extend, arguments...).Query(positions(&lost))
+			b.Queue(s.sql.extend, arguments...).Query(positions(&lost, &locked))
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, failed(ctx, "extend", err)
+	case len(locked) > 0:
+		return lost, &idem.PartError{Unasked: locked, Err: errRowLocked}
 	}
 	return lost, nil
 }
+
+var errRowLocked = errors.New("pgstore: extend: somebody is writing the row")
 
 func extendArguments(claims []idem.Claim) []any {
 	n := len(claims)
@@ -39,14 +46,19 @@ func extendArguments(claims []idem.Claim) []any {
 }
 
 // positions collects WITH ORDINALITY's numbers, which count from 1, as indexes.
-func positions(indexes *[]int) func(pgx.Rows) error {
+func positions(lost, locked *[]int) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		for rows.Next() {
 			var position int
-			if err := rows.Scan(&position); err != nil {
+			var gone bool
+			if err := rows.Scan(&position, &gone); err != nil {
 				return err
 			}
-			*indexes = append(*indexes, position-1)
+			into := locked
+			if gone {
+				into = lost
+			}
+			*into = append(*into, position-1)
 		}
 		return rows.Err()
 	}

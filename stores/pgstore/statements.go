@@ -104,14 +104,15 @@ WITH done AS (
 	// fence ends a claim whose commit is unknown: a late finish finds another owner and raises.
 	fence = `UPDATE {{table}} SET owner = '', lease_until = clock_timestamp(), updated_at = clock_timestamp()` + held
 
-	// extend skips rows that somebody is writing at this moment, so that no claim of the process waits for another's; they count as neither renewed nor lost.
+	// extend skips rows that somebody is writing at this moment, so that no claim of the process waits for another's. It returns what it did not renew, and whether that is
+	// lost or such a row.
 	extend = `
 WITH claims AS (
     SELECT tenant, biz_type, biz_key, nullif(owner, '') AS owner, attempt, lease, position
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::bigint[])
         WITH ORDINALITY AS c (tenant, biz_type, biz_key, owner, attempt, lease, position)
 ), mine AS (
-    SELECT t.tenant, t.biz_type, t.biz_key, c.lease FROM claims c
+    SELECT t.tenant, t.biz_type, t.biz_key, c.lease, c.position FROM claims c
     JOIN {{table}} t ON t.tenant = c.tenant AND t.biz_type = c.biz_type AND t.biz_key = c.biz_key AND t.owner = c.owner AND t.attempt = c.attempt
     WHERE t.status = 'processing' AND t.format <= {{format}}
     FOR UPDATE OF t SKIP LOCKED
@@ -119,10 +120,10 @@ WITH claims AS (
     UPDATE {{table}} t SET lease_until = clock_timestamp() + mine.lease * interval '1 microsecond', updated_at = clock_timestamp()
     FROM mine WHERE t.tenant = mine.tenant AND t.biz_type = mine.biz_type AND t.biz_key = mine.biz_key
 )
-SELECT c.position FROM claims c
-WHERE NOT EXISTS (
+SELECT c.position, NOT EXISTS (
     SELECT 1 FROM {{table}} t WHERE t.tenant = c.tenant AND t.biz_type = c.biz_type AND t.biz_key = c.biz_key
         AND t.owner = c.owner AND t.attempt = c.attempt AND t.status = 'processing' AND t.format <= {{format}})
+FROM claims c WHERE c.position NOT IN (SELECT position FROM mine)
 ORDER BY c.position`
 
 	// ping reads no row: behind a purge there may be many dead ones.
