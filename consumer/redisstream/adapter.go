@@ -13,35 +13,36 @@ import (
 	"github.com/idemkit/idem/consumer"
 )
 
-// Adapter carries messages from a stream to a consumer and its verdicts back. It is safe for concurrent use.
+// Adapter runs consumers on one stream. It is safe for concurrent use.
 type Adapter struct {
-	rdb      redis.UniversalClient
-	consumer *consumer.Consumer
-	config   Config
-	scripts  scripts
+	rdb     redis.UniversalClient
+	config  Config
+	scripts scripts
 }
 
 // New returns an adapter on the caller's client, which stays the caller's to close; each Run keeps one of its connections busy. No command is
 // sent. idem.ErrInvalid says what is missing or out of range.
-func New(rdb redis.UniversalClient, c *consumer.Consumer, config Config) (*Adapter, error) {
-	if rdb == nil || c == nil {
-		return nil, fmt.Errorf("%w: redisstream: a client and a consumer are needed", idem.ErrInvalid)
+func New(rdb redis.UniversalClient, config Config) (*Adapter, error) {
+	if rdb == nil {
+		return nil, fmt.Errorf("%w: redisstream: no client", idem.ErrInvalid)
 	}
-	config = config.withDefaults(c)
+	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	return &Adapter{rdb: rdb, consumer: c, config: config, scripts: newScripts()}, nil
+	return &Adapter{rdb: rdb, config: config, scripts: newScripts()}, nil
 }
 
-// Run consumes until ctx ends. It then reads nothing more, lets running handlers finish for as long as Config.Grace says, carries out their verdicts, hands over
-// what rests or waits, and returns nil; a handler that ignores its context holds it up. While Redis is away it tries again; the only error it returns is one that no waiting changes, met at the start: a key that
-// is no stream, or credentials that do not allow it. A Redis that hangs with its connections open holds up the end for as long as go-redis waits for it: Block and ten seconds.
-func (a *Adapter) Run(ctx context.Context) error {
-	if err := a.declare(ctx); hopeless(err) {
-		return fmt.Errorf("redisstream: stream %q, group %q: %w", a.config.Stream, a.config.Group, err)
+// Run hands messages to the consumer until ctx ends. It then reads nothing more, lets running handlers finish for as long as Config.Grace says, carries out their
+// verdicts, hands over what rests or waits, and returns nil; a handler that ignores its context holds it up. While Redis is away it tries again; the only error it
+// returns is one that no waiting changes, met at the start: a key that is no stream, or credentials that do not allow it. A Redis that hangs with its connections
+// open holds up the end for as long as go-redis waits for it: Block and ten seconds.
+func (a *Adapter) Run(ctx context.Context, c *consumer.Consumer) error {
+	r := newRun(ctx, a, c)
+	if err := r.declare(ctx); hopeless(err) {
+		r.expire()
+		return fmt.Errorf("redisstream: stream %q, group %q: %w", r.config.Stream, r.config.Group, err)
 	}
-	r := newRun(ctx, a)
 	r.begin(ctx)
 	r.read(ctx)
 	r.end()
@@ -49,11 +50,11 @@ func (a *Adapter) Run(ctx context.Context) error {
 }
 
 // declare makes the stream and the group, from the stream's beginning, where they are missing.
-func (a *Adapter) declare(ctx context.Context) error {
-	if a.config.NoDeclare {
+func (r *run) declare(ctx context.Context) error {
+	if r.config.NoDeclare {
 		return nil
 	}
-	err := a.rdb.XGroupCreateMkStream(ctx, a.config.Stream, a.config.Group, "0").Err()
+	err := r.rdb.XGroupCreateMkStream(ctx, r.config.Stream, r.config.Group, "0").Err()
 	if strings.HasPrefix(answer(err), "BUSYGROUP") {
 		return nil
 	}

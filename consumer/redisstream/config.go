@@ -57,22 +57,24 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-func (c Config) withDefaults(of *consumer.Consumer) Config {
-	setDefault(&c.Group, of.Name())
-	if c.Dead == "" {
-		c.Dead = deadStream(c.Stream, c.Group)
-	}
+func (c Config) withDefaults() Config {
 	setDefault(&c.Concurrency, 1)
 	setDefault(&c.Resting, 1000)
 	setDefault(&c.MinIdle, idem.DefaultLease)
 	setDefault(&c.Block, time.Second)
 	c.Block = min(c.Block, c.MinIdle/3)
 	setDefault(&c.Reconnect, 2*time.Second)
-	setDefault(&c.Grace, of.Limit())
 	setDefault(&c.Logger, slog.Default())
 	if c.Decode == nil {
 		c.Decode = decode
 	}
+	return c
+}
+
+// named fills in what depends on the consumer's name.
+func (c Config) named(name string) Config {
+	setDefault(&c.Group, name)
+	setDefault(&c.Dead, deadStream(c.Stream, c.Group))
 	return c
 }
 
@@ -103,7 +105,7 @@ func (c Config) validate() error {
 	switch {
 	case c.Stream == "":
 		return fmt.Errorf("%w: redisstream: no stream", idem.ErrInvalid)
-	case c.Dead == "":
+	case c.Dead == "" && deadStream(c.Stream, c.Group) == "":
 		return fmt.Errorf("%w: redisstream: stream %q has braces but no hash tag; name Dead", idem.ErrInvalid, c.Stream)
 	case c.Dead == c.Stream:
 		return fmt.Errorf("%w: redisstream: the dead letters of %q would be read from it again", idem.ErrInvalid, c.Stream)

@@ -1,28 +1,20 @@
 package redisstream_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/consumer"
 	"github.com/idemkit/idem/consumer/redisstream"
 	"github.com/idemkit/idem/internal/testkit"
-	"github.com/idemkit/idem/stores/memstore"
 )
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	rdb := testkit.RedisClient(t, testkit.RedisOptions("127.0.0.1:1"))
-	c, err := consumer.New(memstore.New(memstore.Options{}), "points", func(context.Context, consumer.Message) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tt := range map[string]struct {
 		config redisstream.Config
 		says   string
@@ -41,19 +33,14 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, err := redisstream.New(rdb, c, tt.config)
+			a, err := redisstream.New(rdb, tt.config)
 			if a != nil || !errors.Is(err, idem.ErrInvalid) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v, want ErrInvalid with %q", err, tt.says)
 			}
 		})
 	}
-	for name, missing := range map[string]struct {
-		rdb redis.UniversalClient
-		c   *consumer.Consumer
-	}{"no client": {nil, c}, "no consumer": {rdb, nil}} {
-		if _, err := redisstream.New(missing.rdb, missing.c, redisstream.Config{Stream: "orders"}); !errors.Is(err, idem.ErrInvalid) {
-			t.Errorf("%s: error %v", name, err)
-		}
+	if _, err := redisstream.New(nil, redisstream.Config{Stream: "orders"}); !errors.Is(err, idem.ErrInvalid) {
+		t.Errorf("no client: error %v", err)
 	}
 }
 

@@ -37,11 +37,11 @@ func backend(t testing.TB, server *testkit.RedisServer) consumertest.Backend {
 			return err
 		},
 		Run: func(ctx context.Context, c *consumer.Consumer, concurrency int) error {
-			adapter, err := redisstream.New(rdb, c, config(stream, concurrency))
+			adapter, err := redisstream.New(rdb, config(stream, concurrency))
 			if err != nil {
 				return err
 			}
-			return adapter.Run(ctx)
+			return adapter.Run(ctx, c)
 		},
 		Dead: func(ctx context.Context, name string) ([]consumer.Message, error) {
 			return letters(ctx, producer, stream, name)

@@ -1,8 +1,8 @@
 // Package redisstream consumes a Redis stream (Redis 6.2 or later) with the verdicts of package consumer.
 //
 //	points, err := consumer.New(ledger, "points", grantPoints)
-//	adapter, err := redisstream.New(rdb, points, redisstream.Config{Stream: "orders"})
-//	err = adapter.Run(ctx)                                             // until ctx ends
+//	adapter, err := redisstream.New(rdb, redisstream.Config{Stream: "orders"})
+//	err = adapter.Run(ctx, points)                             // until ctx ends
 //	id, err := redisstream.Publish(ctx, rdb, "orders", consumer.Message{ID: "order-4711", Body: body})
 //
 // Every process joins the consumer's group under a random name. An entry stays in the group's pending list until its verdict is carried out, so none is

@@ -134,13 +134,13 @@ func (s *stream) run(c *consumer.Consumer, change func(*redisstream.Config)) (ad
 	if change != nil {
 		change(&settings)
 	}
-	adapter, err := redisstream.New(s.rdb, c, settings)
+	adapter, err := redisstream.New(s.rdb, settings)
 	if err != nil {
 		s.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- adapter.Run(ctx) }()
+	go func() { ended <- adapter.Run(ctx, c) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {

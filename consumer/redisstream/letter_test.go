@@ -26,7 +26,7 @@ func (s *stream) letters(a *redisstream.Adapter, n int) []redisstream.Letter {
 	var letters []redisstream.Letter
 	testkit.Eventually(s, 20*time.Second, fmt.Sprint(n, " dead letters"), func() bool {
 		var err error
-		letters, err = a.Dead(context.Background(), 1000)
+		letters, err = a.Dead(context.Background(), "points", 1000)
 		return err == nil && len(letters) == n
 	})
 	return letters
@@ -57,7 +57,7 @@ func TestDeadLetters(t *testing.T) {
 		}
 		a, _ := s.run(s.consumer(fails, consumer.Attempts(1)), func(config *redisstream.Config) { config.MaxDead, config.Concurrency = 10, 8 })
 		s.drained()
-		letters, err := a.Dead(context.Background(), 1000)
+		letters, err := a.Dead(context.Background(), "points", 1000)
 		if err != nil || len(letters) < 10 || len(letters) > 200 { // trimmed by whole nodes of 100
 			t.Errorf("%d letters, error %v", len(letters), err)
 		}
@@ -150,7 +150,7 @@ func TestLostReplies(t *testing.T) {
 	}
 	link.DropReplies(0)
 	s.drained()
-	letters, err := a.Dead(context.Background(), 1000)
+	letters, err := a.Dead(context.Background(), "points", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,19 +183,19 @@ func TestCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := redisstream.New(rdb, c, config(stream, 2))
+			a, err := redisstream.New(rdb, config(stream, 2))
 			if err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
-			go func() { ended <- a.Run(ctx) }()
+			go func() { ended <- a.Run(ctx, c) }()
 			for i := range 5 {
 				if _, err := redisstream.Publish(ctx, rdb, stream, consumer.Message{ID: fmt.Sprint(i), Body: []byte("x")}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			testkit.Eventually(t, 20*time.Second, "dead letters", func() bool {
-				letters, err := a.Dead(context.Background(), 10)
+				letters, err := a.Dead(context.Background(), c.Name(), 10)
 				return err == nil && len(letters) == 5
 			})
 			cancel()

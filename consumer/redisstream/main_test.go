@@ -54,11 +54,11 @@ func hang(ctx context.Context, name string) error {
 		options = append(options, consumer.SameTx())
 	}
 	run := func(ctx context.Context, c *consumer.Consumer) error {
-		adapter, err := redisstream.New(rdb, c, config(os.Getenv(streamVariable), 1))
+		adapter, err := redisstream.New(rdb, config(os.Getenv(streamVariable), 1))
 		if err != nil {
 			return err
 		}
-		return adapter.Run(ctx)
+		return adapter.Run(ctx, c)
 	}
 	if os.Getenv(grantsVariable) == "" {
 		return consumertest.Hang(ctx, ledger, name, os.Stdout, run, options...)

@@ -43,7 +43,7 @@ func TestTrimmedEntries(t *testing.T) {
 	if runs.Load() != 1 {
 		t.Errorf("%d runs, want the other message's", runs.Load())
 	}
-	letters, err := a.Dead(context.Background(), 10)
+	letters, err := a.Dead(context.Background(), "points", 10)
 	if err != nil || len(letters) != 0 {
 		t.Errorf("dead letters %v, error %v; there is nothing left to keep", letters, err)
 	}

@@ -9,11 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/idemkit/idem"
+	"github.com/idemkit/idem/consumer"
 )
 
 // run is one call of Run: one member of the group.
 type run struct {
-	*Adapter
+	Adapter
+	consumer *consumer.Consumer
+
 	name    string             // in the group
 	work    context.Context    // of the handlers: outlives Run's by the grace
 	expire  context.CancelFunc // ends it
@@ -29,11 +32,13 @@ type run struct {
 	due time.Time // of the next search for silent processes' entries
 }
 
-func newRun(ctx context.Context, a *Adapter) *run {
+func newRun(ctx context.Context, a *Adapter, c *consumer.Consumer) *run {
 	r := &run{
-		Adapter: a, name: idem.NewOwner(), held: map[string]*entry{},
+		Adapter: *a, consumer: c, name: idem.NewOwner(), held: map[string]*entry{},
 		hands: make(chan struct{}, a.config.Concurrency), lives: make(chan struct{}, a.config.Concurrency+a.config.Resting),
 	}
+	r.config = r.config.named(c.Name())
+	setDefault(&r.config.Grace, c.Limit())
 	r.work, r.expire = context.WithCancel(context.WithoutCancel(ctx))
 	return r
 }

@@ -38,7 +38,7 @@ func TestSameTxKilled(t *testing.T) {
 				return nil
 			}, consumer.SameTx(), consumer.Attempts(tt.attempts)), nil)
 			s.drained()
-			letters, err := a.Dead(context.Background(), 10)
+			letters, err := a.Dead(context.Background(), "points", 10)
 			if err != nil || len(letters) != tt.dead || int(runs.Load()) != tt.runs {
 				t.Errorf("%d runs, dead letters %v, error %v; want %d and %d", runs.Load(), letters, err, tt.runs, tt.dead)
 			}

@@ -120,11 +120,12 @@ func TestRunAtTheStart(t *testing.T) {
 		if err := s.rdb.Set(context.Background(), s.name, "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		a, err := redisstream.New(s.rdb, s.consumer(func(context.Context, consumer.Message) error { return nil }), config(s.name, 1))
+		a, err := redisstream.New(s.rdb, config(s.name, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), s.name) {
+		err = a.Run(context.Background(), s.consumer(func(context.Context, consumer.Message) error { return nil }))
+		if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), s.name) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -133,8 +134,8 @@ func TestRunAtTheStart(t *testing.T) {
 		s := newStream(t, server.Client(t), memstore.New(memstore.Options{}))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		a, err := redisstream.New(s.rdb, s.consumer(func(context.Context, consumer.Message) error { return errBroken }), config(s.name, 1))
-		if err = errors.Join(err, a.Run(ctx)); err != nil {
+		a, err := redisstream.New(s.rdb, config(s.name, 1))
+		if err = errors.Join(err, a.Run(ctx, s.consumer(func(context.Context, consumer.Message) error { return errBroken }))); err != nil {
 			t.Error(err)
 		}
 	})

@@ -63,9 +63,10 @@ type Letter struct {
 	Message consumer.Message
 }
 
-// Dead returns up to count dead letters, the oldest first. To have one tried again Publish its message, headers and all, and then XDEL its entry.
-func (a *Adapter) Dead(ctx context.Context, count int64) ([]Letter, error) {
-	entries, err := a.rdb.XRangeN(ctx, a.config.Dead, "-", "+", count).Result()
+// Dead returns up to count dead letters of the consumer of this name, the oldest first. To have one tried again Publish its message, headers and all, and then XDEL
+// its entry.
+func (a *Adapter) Dead(ctx context.Context, name string, count int64) ([]Letter, error) {
+	entries, err := a.rdb.XRangeN(ctx, a.config.named(name).Dead, "-", "+", count).Result()
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Stream) Publish(ctx context.Context, m consumer.Message) error {
 
 // Run consumes until ctx ends, beside any number of other processes.
 func (s *Stream) Run(ctx context.Context, c *consumer.Consumer) error {
-	adapter, err := redisstream.New(s.rdb, c, s.config)
+	adapter, err := redisstream.New(s.rdb, s.config)
 	if err != nil {
 		return err
 	}
@@ -57,5 +57,5 @@ func (s *Stream) Run(ctx context.Context, c *consumer.Consumer) error {
 		p.Expire(ctx, s.config.Stream, streamLife)
 		return nil
 	})
-	return adapter.Run(ctx)
+	return adapter.Run(ctx, c)
 }
