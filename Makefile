@@ -1,6 +1,7 @@
 GO     ?= go
 tools   = -modfile=tools/go.mod
 packages = ./...
+bundle   = $(GO) tool $(tools) esbuild js/idem-client.js --bundle --minify --format=esm --target=es2022 --legal-comments=none
 
 .PHONY: help
 help: ## list the targets
@@ -19,17 +20,25 @@ test: components ## install what is missing (apt-get, as root) and run all tests
 .PHONY: components
 components:
 	@scripts/components
+	@$(MAKE) --no-print-directory js/node_modules
+
+js/node_modules: js/package-lock.json
+	cd js && npm ci --no-audit --no-fund
+	@touch $@
 
 .PHONY: check
-check: ## what must hold besides the tests: generated code, format, vet, lint
+check: js/node_modules ## what must hold besides the tests: generated code, types, format, vet, lint
 	$(GO) tool $(tools) templ generate -check
+	$(bundle) | cmp - js/idem-client.min.js
+	js/node_modules/.bin/tsc --project js
 	$(GO) mod tidy -diff
 	$(GO) vet $(packages)
 	$(GO) tool $(tools) golangci-lint run $(packages)
 
 .PHONY: generate
-generate: ## make the Go code of the templ components
+generate: ## make the Go code of the templ components, and the browser client in one file
 	$(GO) tool $(tools) templ generate
+	$(bundle) --outfile=js/idem-client.min.js
 
 .PHONY: format
 format: ## format Go and templ files

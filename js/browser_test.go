@@ -50,7 +50,7 @@ func newShop(t *testing.T, body string) *shop {
 func page(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", policy)
-	fmt.Fprintf(w, `<!doctype html><script defer src="/idem-client.js" integrity="%s"></script>%s`, js.Load().Integrity, body)
+	fmt.Fprintf(w, `<!doctype html><script type=module src="/idem-client.js" integrity="%s"></script>%s`, js.Load().Integrity, body)
 }
 
 func (s *shop) home(w http.ResponseWriter, _ *http.Request) { page(w, s.page) }

@@ -12,12 +12,12 @@ import (
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	asset := js.Load()
-	onDisk, err := os.ReadFile("idem-client.js")
+	onDisk, err := os.ReadFile("idem-client.min.js")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(asset.Source) != string(onDisk) {
-		t.Error("the embedded client differs from idem-client.js")
+		t.Error("the embedded client differs from idem-client.min.js")
 	}
 	for name, pattern := range map[string]string{
 		asset.Name:       `^idem-client\.js$`,

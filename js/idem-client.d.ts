@@ -1,6 +1,6 @@
-// Types of idem-client.js. The script sets window.idem:
+// Types of idem-client.js. It is a module, exports idem and sets globalThis.idem:
 //
-//     <script defer src="/idem/idem-client.js"></script>      or      import '/idem/idem-client.js';
+//     <script type="module" src="/idem/idem-client.js"></script>      or      import '/idem/idem-client.js';
 //
 //     const order = idem.intention('order.create');
 //     button.onclick = () => order.fetch('/api/orders', { method: 'POST', body: JSON.stringify(cart) });
@@ -66,7 +66,10 @@ export interface Idem {
   intention(action?: string, options?: Omit<Options, 'action'>): Intention;
 }
 
+/** The default instance. */
+export declare const idem: Idem;
+
 declare global {
   // eslint-disable-next-line no-var
-  var idem: Idem;
+  var idem: import('./idem-client.js').Idem;
 }

@@ -100,7 +100,7 @@ func TestProblemHasNothingInline(t *testing.T) {
 				t.Errorf("%s in %s", inline, p.Code)
 			}
 		}
-		if strings.Count(html, "<script") != strings.Count(html, "<script defer src=") {
+		if strings.Count(html, "<script") != strings.Count(html, `<script type="module" src=`) {
 			t.Errorf("an inline script in %s", p.Code)
 		}
 	}
