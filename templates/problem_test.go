@@ -41,6 +41,12 @@ func mismatch(first templates.First, url string) templates.ProblemProps {
 	}
 }
 
+func inside() templates.ProblemProps {
+	p := expired()
+	p.Inside = true
+	return p
+}
+
 func hostile() templates.ProblemProps {
 	const bad = `"><script>alert(1)</script>'`
 	p := expired()
@@ -68,7 +74,7 @@ func TestGoldenProblems(t *testing.T) {
 		"problem-running":  templates.ProblemPage(mismatch(templates.FirstRunning, "")),
 		"problem-busy":     templates.ProblemPage(busy),
 		"problem-bare":     templates.ProblemFragment(templates.ProblemProps{Title: "No"}),
-		"problem-fragment": templates.ProblemFragment(expired()),
+		"problem-fragment": templates.ProblemFragment(inside()),
 		"problem-hostile":  templates.ProblemPage(hostile()),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,12 +115,12 @@ func TestProblemHasNothingInline(t *testing.T) {
 func TestProblemShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	html := render(t.Context(), t, templates.ProblemPage(expired()))
-	for _, dropped := range []string{"hunter2", "a.pdf"} {
+	for _, dropped := range []string{"hunter2", `C:\a.pdf`} {
 		if strings.Contains(html, dropped) {
 			t.Errorf("%s is shown", dropped)
 		}
 	}
-	for _, said := range []string{templates.English().Secret, templates.English().File} {
+	for _, said := range []string{templates.English().Secret, templates.English().File + " (a.pdf)"} {
 		if !strings.Contains(html, said) {
 			t.Errorf("%q is not said", said)
 		}

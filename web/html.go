@@ -51,10 +51,11 @@ func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps)
 	if _, err := templates.PageFrom(r.Context()); err != nil { // a layout may link the kit's assets
 		r = r.WithContext(templates.WithPage(r.Context(), templates.Page{Assets: g.assets}))
 	}
+	props.Inside = wanted(r) == asFragment
 	content := templates.ProblemFragment(props)
 	var whole templ.Component
 	switch {
-	case wanted(r) == asFragment:
+	case props.Inside:
 		whole = content
 	case g.config.ErrorPage != nil:
 		whole = g.config.ErrorPage(r, p, content)
@@ -176,7 +177,7 @@ func (s *submission) entries() (entries []templates.Entry, whole bool) {
 		switch {
 		case text.name == tokenField, text.name == requestIDField:
 		case text.noFile:
-			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.File})
+			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.NoFile})
 		case s.isSecret(text.name):
 			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.Secret})
 		case s.ignored[text.name]:
@@ -186,7 +187,11 @@ func (s *submission) entries() (entries []templates.Entry, whole bool) {
 		}
 	}
 	for _, f := range form.files {
-		entries = append(entries, templates.Entry{Name: f.field, Kind: templates.File})
+		entry := templates.Entry{Name: f.field, Kind: templates.File, Value: f.name}
+		if s.isSecret(f.field) {
+			entry.Value = ""
+		}
+		entries = append(entries, entry)
 	}
 	return entries, form.whole
 }
