@@ -1,0 +1,58 @@
+// The hook for htmx 2 and 4: forms marked data-idem that htmx sends. Load it beside idem-client.js, before or after htmx.
+//
+// It needs two things of the client's forms, globalThis.idem.forms:
+//   take(form, submitter)  a library sends the form: locked and pending, as if the browser had sent it. False: it is being sent already.
+//   give(form, done)       the answer is there. Not done: the form is given back at once and keeps its token. Done: a form that is still
+//                          in the page gets a fresh token and is given back when that is in, not before 500 ms.
+const TOKEN = 'idempotent_token';
+const REST_MS = 500; // as long as the client's forms swallow clicks after a success
+const sent = new WeakMap(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms of the page then
+const resting = new WeakSet(); // forms that an answer has just brought: a click still meant their predecessors
+
+const on = (names, step) => names.split(' ').forEach((name) => addEventListener(name, step));
+const marked = () => [...document.querySelectorAll('form[data-idem]')];
+
+function asked({ ctx, elt, requestConfig = {}, verb = requestConfig.verb }) {
+  const source = ctx?.sourceElement ?? elt;
+  const form = source.matches('form') ? source : source.form ?? source.closest('form');
+  const method = (ctx?.request.method ?? verb).toUpperCase();
+  return { source, method, form: method !== 'GET' && form?.matches('[data-idem]') ? form : undefined };
+}
+
+// What htmx would put into the URL does not belong there.
+on('htmx:configRequest htmx:config:request', ({ detail }) => {
+  const { form, method } = asked(detail);
+  const { headers, body, formData = body, useUrlParams = method === 'DELETE' } = detail.ctx?.request ?? detail;
+  const token = form?.elements[TOKEN]?.value;
+  if (!token || !useUrlParams) return;
+  formData.delete(TOKEN);
+  headers['Idempotent-Token'] = token;
+});
+
+on('htmx:beforeRequest htmx:before:request', (event) => {
+  const { ctx, xhr, requestConfig } = event.detail;
+  const { form, source } = asked(event.detail);
+  if (!form || event.defaultPrevented) return;
+  const { submitter } = ctx?.request ?? requestConfig.triggeringEvent ?? {};
+  if (resting.has(form) || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
+  sent.set(ctx ?? xhr, { form, before: new WeakSet(marked()) });
+  const refusal = source.previousElementSibling;
+  if (refusal?.matches('.idem-problem')) refusal.remove();
+});
+
+on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
+  const { form, before } = sent.get(ctx ?? xhr) ?? {};
+  if (!sent.delete(ctx ?? xhr)) return;
+  const { status } = (ctx ? ctx.response : xhr) ?? {};
+  const done = status >= 200 && status < 400;
+  globalThis.idem.forms.give(form, done);
+  for (const fresh of done ? marked().filter((other) => !before.has(other)) : []) {
+    resting.add(fresh);
+    setTimeout(() => resting.delete(fresh), REST_MS);
+  }
+});
+
+// htmx 2 shows no answer of 400 and above, unless told. Where it goes, the server says.
+on('htmx:beforeSwap', ({ detail }) => {
+  if (detail.xhr.status >= 400 && detail.xhr.getResponseHeader('HX-Retarget')) detail.shouldSwap = true;
+});
