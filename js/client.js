@@ -225,4 +225,7 @@ async function idemFetch(input, init) {
   }
 }
 
-export const idem = Object.freeze({ fetch: idemFetch, intention });
+/** A token for { action, requestId }, from the token service. */
+export const ask = (wanted) => issue(wanted, { options: DEFAULTS, request: {} }, new AbortController().signal);
+
+export const idem = { fetch: idemFetch, intention };

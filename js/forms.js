@@ -1,63 +1,142 @@
-const LOCK_MS = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
-const locks = new Map(); // form -> { event, timer, restore }
+import { say, show, summarize } from './pending.js';
 
-// What the application changes meanwhile is the application's: only our own value is taken back.
-function label(button) {
-  const busy = button.getAttribute('data-idem-busy');
-  if (!busy) return () => {};
-  if (button instanceof HTMLInputElement) {
-    const before = button.value;
-    button.value = busy;
-    return () => { if (button.value === busy) button.value = before; };
-  }
-  const before = [...button.childNodes];
-  button.replaceChildren(busy);
-  return () => { if (button.textContent === busy) button.replaceChildren(...before); };
+const LIMIT = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
+const locks = new Map(); // form -> { event, timers, undo }
+const due = new WeakMap(); // form -> { token, at }
+let issue;
+
+const field = (form) => form.querySelector('[name=idempotent_token]');
+const marked = () => document.querySelectorAll('form[data-idem]');
+
+// A prevented submission counts until its form is shown as pending: a handler that checks first may send it again at once.
+const locked = (form) => {
+  const lock = locks.get(form);
+  return lock && (lock.undo || !lock.event.defaultPrevented);
+};
+
+/** The form is being sent: it is pending until give. False: it is being sent already. */
+export function take(form, submitter) {
+  const lock = locks.get(form) ?? {};
+  if (lock.undo) return false;
+  const limit = Number(form.getAttribute('data-idem-timeout')) || LIMIT;
+  locks.set(form, lock);
+  lock.undo = show(form, submitter);
+  say(form, 'sending');
+  lock.timers = [setTimeout(say, Math.min(15_000, limit / 2), form, 'working'), setTimeout(free, limit, form)];
+  return true;
 }
 
-function dim(form, submitter) {
-  const buttons = new Set(form.querySelectorAll('button:not([type]), [type=submit], [type=image]'));
-  if (submitter) buttons.add(submitter);
-  const undo = [...buttons].filter((button) => !button.hasAttribute('aria-disabled')).map((button) => {
-    button.setAttribute('aria-disabled', 'true');
-    return () => { if (button.getAttribute('aria-disabled') === 'true') button.removeAttribute('aria-disabled'); };
-  });
-  if (submitter) undo.push(label(submitter));
-  return () => undo.forEach((step) => step());
-}
-
-function unlock(form) {
-  const { timer, restore } = locks.get(form) ?? {};
+function free(form, what = '') {
+  const { timers = [], undo } = locks.get(form) ?? {};
   locks.delete(form);
-  clearTimeout(timer);
-  restore?.();
+  timers.forEach(clearTimeout);
+  undo?.();
+  if (undo) say(form, what);
 }
 
-/** Guards the forms marked data-idem in this document. */
-export function startForms() {
-  // Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels
-  // is known only after the event: the lock is taken at once and given back then. The buttons are touched after it too,
-  // when the browser has collected the fields; a button disabled earlier would not be among them.
-  addEventListener('submit', (event) => {
-    const form = event.target;
-    if (!form.matches?.('form[data-idem]')) return;
-    const lock = locks.get(form);
-    if ((lock && !lock.event.defaultPrevented) || event.submitter?.getAttribute('aria-disabled') === 'true') {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-      return;
-    }
-    unlock(form);
-    const mine = { event };
-    locks.set(form, mine);
-    setTimeout(() => {
-      if (locks.get(form) !== mine) return;
-      if (event.defaultPrevented) return unlock(form);
-      mine.restore = dim(form, event.submitter);
-      mine.timer = setTimeout(unlock, Number(form.getAttribute('data-idem-timeout')) || LOCK_MS, form);
-    });
-  }, true);
+/**
+ * The answer is there. Not done: the form is given back at once, with its token. Done: if it is still in the page it gets a fresh token, and is
+ * given back when that is in, but not before 500 ms, in which a second click is a double click's.
+ */
+export async function give(form, done) {
+  if (!done) {
+    free(form, 'failed');
+    return summarize(form);
+  }
+  say(form, 'done');
+  const pause = new Promise((resolve) => { setTimeout(resolve, 500); });
+  if (form.isConnected) await Promise.all([renew(form, true), pause]);
+  free(form, 'done');
+}
 
-  // A page that Back brought out of the cache is as it was left: locked.
-  addEventListener('pageshow', (event) => { if (event.persisted) [...locks.keys()].forEach(unlock); });
+// The claims of a token (RFC 7519); none of what is no token.
+function claims(token) {
+  try {
+    return JSON.parse(atob(token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/')));
+  } catch {
+    return {};
+  }
+}
+
+// Without a fresh one the old one stays: the server knows what to do.
+async function renew(form, anew) {
+  const input = field(form);
+  if (!input) return;
+  const { value } = input;
+  const { act: action, rid } = claims(value);
+  try {
+    const fresh = await issue({ action, requestId: anew ? undefined : rid });
+    if (input.value === value) input.value = fresh.token;
+    const id = form.querySelector('[name=idempotent_request_id]');
+    if (id) id.value = fresh.requestId;
+  } catch {}
+  watch(form);
+}
+
+// The token's life is counted from when it is first seen: people's clocks are wrong.
+function watch(form) {
+  const input = field(form);
+  const { iat, exp } = claims(input?.value);
+  if (!exp || due.get(form)?.token === input.value) return;
+  input.autocomplete = 'off'; // or a reload may bring an old token back
+  const ms = Math.min((exp - iat) * 600, 864e5);
+  due.set(form, { token: input.value, at: Date.now() + ms });
+  setTimeout(tick, ms, form, input.value);
+}
+
+function tick(form, token) {
+  if (!form.isConnected || field(form)?.value !== token) return;
+  if (document.hidden) document.addEventListener('visibilitychange', () => tick(form, token), { once: true });
+  else renew(form);
+}
+
+// Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels
+// is known only after the event: the lock is taken at once and given back then. The buttons are touched after it too,
+// when the browser has collected the fields; a button disabled earlier would not be among them.
+function submitted(event) {
+  const { target: form, submitter } = event;
+  if (!form.matches?.('form[data-idem]')) return;
+  if (locked(form) || submitter?.getAttribute('aria-disabled') === 'true') {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
+  const lock = { event };
+  locks.set(form, lock);
+  setTimeout(() => {
+    if (locks.get(form) !== lock) return;
+    if (!event.defaultPrevented) take(form, submitter);
+    else if (!lock.undo) free(form);
+  });
+}
+
+// A page that Back brought out of the cache is as it was left: locked, with a token that may have expired. It is renewed, not replaced: the same again
+// is a duplicate, and the server tells of other content under it.
+function shown({ persisted }) {
+  if (!persisted) return;
+  for (const form of marked()) {
+    const sent = locks.has(form);
+    free(form, 'sent');
+    if (sent || due.get(form)?.at < Date.now()) renew(form);
+  }
+}
+
+/** Guards the forms marked data-idem in this document. ask gets a token for { action, requestId }. */
+export function startForms(ask) {
+  issue = ask;
+  addEventListener('submit', submitted, true);
+  addEventListener('pageshow', shown);
+  addEventListener('focusin', ({ target }) => {
+    const form = target.form ?? target.closest?.('form');
+    if (form?.matches('form[data-idem]')) watch(form);
+  });
+  marked().forEach(watch);
+  const { submit } = HTMLFormElement.prototype;
+  HTMLFormElement.prototype.submit = function () { // has no event
+    if (!this.matches('[data-idem]')) return submit.call(this);
+    if (locked(this)) return;
+    submit.call(this);
+    take(this);
+  };
+  return { take, give };
 }
