@@ -23,6 +23,7 @@ type FormProps struct {
 	URL        string           // where it is sent to; empty: the page's own URL
 	Enctype    string           // "multipart/form-data" for files; empty: the browser's default, urlencoded
 	RequestID  string           // the intention to go on with; empty: the page decides
+	Lang       string           // of what the client says while it is sent, BCP 47; empty: the page's
 	ID         string           // of the element; empty: none
 	Class      string           // of the element; empty: none
 	Attributes templ.Attributes // further ones, such as data-idem-timeout; nil: none

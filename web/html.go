@@ -33,12 +33,16 @@ func (s *submission) refuse(f *refusal) {
 	s.writeHTML(s.w, s.r, p, body)
 }
 
-func (g *Guard) props(p Problem) templates.ProblemProps {
-	labels, ok := g.config.Labels[p.Language]
-	spoken := p.Language
-	if !ok {
-		labels, spoken = templates.TextsFor(p.Language), templates.LanguageOf(p.Language)
+// labels are the words in a language, and the language that they really are in.
+func (g *Guard) labels(lang string) (templates.Texts, string) {
+	if labels, ok := g.config.Labels[lang]; ok {
+		return labels, lang
 	}
+	return templates.TextsFor(lang), templates.LanguageOf(lang)
+}
+
+func (g *Guard) props(p Problem) templates.ProblemProps {
+	labels, spoken := g.labels(p.Language)
 	return templates.ProblemProps{
 		TextsLang: spoken,
 		Lang:      p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
