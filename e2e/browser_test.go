@@ -197,7 +197,7 @@ func TestDoubleClickPage(t *testing.T) {
 	for _, name := range []string{"unguarded", "guarded"} {
 		p.twice("[data-side=" + name + "] button")
 	}
-	p.until(side("unguarded", ` [data-orders]").textContent`) + ` === "2" && ` + side("guarded", ` [data-orders]").textContent`) + ` === "1"`)
+	p.until(side("unguarded", ` [data-count=order]").textContent`) + ` === "2" && ` + side("guarded", ` [data-count=order]").textContent`) + ` === "1"`)
 	for name, want := range map[string]int{"unguarded": 2, "guarded": 1} {
 		p.wantOrders(testkit.Eval[string](p.Browser, side(name, `").dataset.item`)), want)
 	}

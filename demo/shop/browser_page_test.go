@@ -127,7 +127,9 @@ func TestCorrectedInTheBrowser(t *testing.T) {
 		`document.getElementById('quantity').value`:                            "100",
 		`document.getElementById('item').value`:                                wanted,
 		`document.getElementById('quantity').getAttribute('aria-describedby')`: "quantity-wrong",
-		`document.querySelector('[role=alert]').textContent`:                   "Nothing was ordered yet. Please look at the fields marked below.",
+		`document.querySelector('[role=alert] a').textContent`:                 "Quantity must be a whole number from 1 to 99",
+		`document.activeElement.getAttribute('role')`:                          "alert",
+		`document.title`: "Error: Order · idem",
 	} {
 		if got := testkit.Eval[string](b, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)

@@ -29,8 +29,8 @@ func TestDoubleClick(t *testing.T) {
 		t.Errorf("%d unguarded orders, %d guarded ones; want 2 and 1", unguarded, guarded)
 	}
 	for expression, want := range map[string]string{
-		`document.querySelector('[data-side=unguarded] [data-orders]').textContent`:                        "2",
-		`document.querySelector('[data-side=guarded] [data-orders]').textContent`:                          "1",
+		`[...document.querySelectorAll('[data-side=unguarded] dd')].map(l => l.textContent).join()`:        "2,2,2",
+		`[...document.querySelectorAll('[data-side=guarded] dd')].map(l => l.textContent).join()`:          "1,2,1",
 		`[...document.querySelectorAll('[data-side=guarded] [data-log] li')].map(l => l.className).join()`: "new,same",
 		`document.getElementById('verdict').textContent`: "2 clicks without a guard made 2 orders; " +
 			"2 clicks with idem made 1 order, and every click got its receipt.",
@@ -39,22 +39,56 @@ func TestDoubleClick(t *testing.T) {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
-	b.DoubleClick("[data-side=guarded] button") // after it was done: replays
+	b.Click("#through")
+	b.DoubleClick("[data-side=guarded] button") // after it was done, and with nobody to hold it back: replays
 	b.Until(`document.querySelectorAll('[data-side=guarded] li.same').length === 3`)
+	testkit.Check(b, `[...document.querySelectorAll('[data-side=guarded] li')].filter((l) => l.textContent.includes('sent, 201, replayed')).length`, 2)
 	if _, guarded := counts(t, b, s); guarded != 1 {
 		t.Errorf("%d guarded orders after four clicks", guarded)
 	}
 }
 
-// What the unguarded button makes of it here depends on whether the browser gets the first one out before it gives it up for the second.
+// Each click may be let through: then it is the server alone that makes one order of them.
+func TestDoubleClickLetThrough(t *testing.T) {
+	t.Parallel()
+	s, b := open(t, onSQLite(t)), testkit.Chromium(t)
+	b.Visit(s.url + "/double-click")
+	b.Click("#through")
+	b.DoubleClick("[data-side=guarded] button")
+	b.Until(`document.querySelectorAll('[data-side=guarded] li.same, [data-side=guarded] li.new').length === 2`)
+	if _, guarded := counts(t, b, s); guarded != 1 {
+		t.Errorf("%d guarded orders", guarded)
+	}
+	testkit.Check(b, `[...document.querySelectorAll('[data-side=guarded] dd')].map(l => l.textContent).join()`, "1,2,2")
+	testkit.Check(b, `[...document.querySelectorAll('[data-side=guarded] li')].filter((l) => l.textContent.includes('replayed')).length`, 1)
+}
+
+// Without scripts the shop itself says what it made of the clicks. What the unguarded button makes of them depends on whether the browser gets the
+// first one out before it gives it up for the second.
 func TestDoubleClickWithoutJavaScript(t *testing.T) {
 	t.Parallel()
 	s, b := open(t, onSQLite(t)), testkit.Chromium(t)
 	b.Visit("about:blank")
 	b.WithoutScripts()
 	b.Visit(s.url + "/double-click")
+	said := func(side, want string) {
+		t.Helper()
+		b.Until(`document.querySelector('[data-side=` + side + `] [data-log] a') !== null`)
+		testkit.Check(b, `document.querySelector('[data-side=`+side+`] [data-count=order]').textContent`, want)
+	}
+	b.Click("[data-side=unguarded] button")
+	said("unguarded", "1")
 	b.DoubleClick("[data-side=guarded] button")
-	b.Until(`document.querySelector('.total') !== null`)
+	said("guarded", "1")
+	testkit.Check(b, `document.getElementById('verdict').textContent.trim()`, "The button without a guard made 1 order, the one with idem 1 order.")
+	b.Click("[data-side=guarded] button") // the page that came back goes on with the same intention
+	b.Click("[data-side=unguarded] button")
+	b.Until(`document.querySelector('[data-side=unguarded].many') !== null`)
+	said("guarded", "1")
+	if unguarded, guarded := counts(t, b, s); unguarded != 2 || guarded != 1 {
+		t.Errorf("%d unguarded orders, %d guarded ones; want 2 and 1", unguarded, guarded)
+	}
+	b.Visit(s.url + testkit.Eval[string](b, `document.querySelector('[data-side=guarded] [data-log] a').getAttribute('href')`))
 	testkit.Check(b, `document.querySelector('.total b').textContent`, "once")
 }
 

@@ -169,13 +169,13 @@ func spaPage(s site) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"buttons\"><button class=\"primary\" type=\"submit\">Place order</button> <button type=\"button\" id=\"stop\" hidden>Stop waiting</button> <button type=\"button\" id=\"next\">Start a new order</button></div></form><section class=\"panel\" aria-labelledby=\"state\"><h2 id=\"state\"><span class=\"pill\" id=\"pill\" role=\"status\">Nothing sent yet</span></h2><div id=\"answer\"></div><p class=\"quiet\">Request id <code id=\"request\">not known yet</code></p><h3>What happened</h3><ol class=\"log\" id=\"log\"></ol></section></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"buttons\"><button class=\"primary\" type=\"submit\">Place order</button> <button type=\"button\" id=\"stop\" hidden>Stop waiting</button> <button type=\"button\" id=\"next\">Start a new order</button></div></form><section class=\"panel\" aria-labelledby=\"happened\"><h2 id=\"happened\">What happened</h2><p class=\"state\"><span class=\"pill\" id=\"pill\" role=\"status\">Nothing sent yet</span></p><div id=\"answer\"></div><p class=\"quiet\">Request id <code id=\"request\">not known yet</code></p><ol class=\"log\" id=\"log\" aria-label=\"Steps, the last one first\" reversed></ol></section></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(s, "Single page", spaHead(s)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(s, "/spa", "Single page", spaHead(s)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
