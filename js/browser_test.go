@@ -1,6 +1,8 @@
 package js_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,7 +25,9 @@ type shop struct {
 	page    string
 	gate    chan struct{}
 	release func()
+	life    int64 // of its tokens, in seconds; 0: one
 	mu      sync.Mutex
+	signed  int
 	posts   []string
 	headers []http.Header
 }
@@ -53,16 +57,46 @@ func page(w http.ResponseWriter, body string) {
 	fmt.Fprintf(w, `<!doctype html><script type=module src="/idem-client.js" integrity="%s"></script>%s`, js.Load().Integrity, body)
 }
 
-func (s *shop) home(w http.ResponseWriter, _ *http.Request) { page(w, s.page) }
+// home has a new token at every mark.
+func (s *shop) home(w http.ResponseWriter, _ *http.Request) {
+	body := s.page
+	for strings.Contains(body, mark) {
+		body = strings.Replace(body, mark, s.sign("order.create", ""), 1)
+	}
+	page(w, body)
+}
+
+// mark is where a page has a token.
+const mark = "{token}"
+
+// sign makes a token that a client can read; nobody checks it here.
+func (s *shop) sign(action, requestID string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signed++
+	if requestID == "" {
+		requestID = fmt.Sprintf("request-%d", s.signed)
+	}
+	now := time.Now().Unix()
+	claims := fmt.Sprintf(`{"jti":"%d>>>???","rid":%q,"act":%q,"iat":%d,"exp":%d}`, s.signed, requestID, action, now, now+max(s.life, 1))
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+}
+
+// claimsOf a token, as far as tests look at them; none of what is no token.
+func claimsOf(token string) (read struct{ Rid, Act string }) {
+	if parts := strings.Split(token, "."); len(parts) == 3 {
+		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		_ = json.Unmarshal(text, &read)
+	}
+	return read
+}
 
 func (s *shop) token(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	id := "request-" + fmt.Sprint(time.Now().UnixNano())
-	if _, after, ok := strings.Cut(string(body), `"requestId":"`); ok {
-		id, _, _ = strings.Cut(after, `"`)
-	}
+	var asked struct{ Action, RequestID string }
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	token := s.sign(asked.Action, asked.RequestID)
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"token":"t","requestId":%q}`, id)
+	fmt.Fprintf(w, `{"token":%q,"requestId":%q}`, token, claimsOf(token).Rid)
 }
 
 func (s *shop) note(r *http.Request) {

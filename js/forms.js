@@ -43,7 +43,6 @@ export async function give(form, done) {
     free(form, 'failed');
     return summarize(form);
   }
-  say(form, 'done');
   const pause = new Promise((resolve) => { setTimeout(resolve, 500); });
   if (form.isConnected) await Promise.all([renew(form, true), pause]);
   free(form, 'done');
@@ -65,7 +64,7 @@ async function renew(form, anew) {
   const { value } = input;
   const { act: action, rid } = claims(value);
   try {
-    const fresh = await issue({ action, requestId: anew ? undefined : rid });
+    const fresh = await issue({ action, requestId: anew ? undefined : rid }, form.getAttribute('data-idem') || undefined);
     if (input.value === value) input.value = fresh.token;
     const id = form.querySelector('[name=idempotent_request_id]');
     if (id) id.value = fresh.requestId;
@@ -121,7 +120,7 @@ function shown({ persisted }) {
   }
 }
 
-/** Guards the forms marked data-idem in this document. ask gets a token for { action, requestId }. */
+/** Guards the forms marked data-idem in this document. ask gets a token for { action, requestId } from a URL, or from the default one. */
 export function startForms(ask) {
   issue = ask;
   addEventListener('submit', submitted, true);

@@ -3,8 +3,8 @@ const SUMMARY = '[role=alert][tabindex]';
 
 // The region stands behind the form, for inside of aria-busy nothing is announced; one elsewhere in the page serves all forms without.
 export function say(form, what) {
-  const next = form.nextElementSibling;
-  const region = next?.matches(STATUS) ? next : document.querySelector(STATUS);
+  const next = form.isConnected && form.nextElementSibling;
+  const region = next && next.matches(STATUS) ? next : document.querySelector(STATUS);
   if (region) region.textContent = region.getAttribute(`data-idem-${what}`);
 }
 
