@@ -41,6 +41,11 @@ func newShop(t *testing.T, body string) *shop {
 	mux.HandleFunc("GET /done", func(w http.ResponseWriter, _ *http.Request) { page(w, "<p id=done>done</p>") })
 	mux.HandleFunc("POST /post", s.post)
 	mux.HandleFunc("POST /nothing", func(w http.ResponseWriter, r *http.Request) { s.note(r); w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /download", func(w http.ResponseWriter, r *http.Request) {
+		s.note(r)
+		w.Header().Set("Content-Disposition", `attachment; filename="tea.txt"`)
+		fmt.Fprint(w, "tea")
+	})
 	mux.HandleFunc("POST /idem/token", s.token)
 	mux.HandleFunc("GET /idem-client.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript")

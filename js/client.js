@@ -1,160 +1,228 @@
-import { emit } from './events.js';
-import { digest, forget, keep, unfinished } from './memory.js';
-import { RETRY, attempt, failure, repeat, transient } from './retry.js';
-import { createTokens, fallbackAction, tokenUrl } from './tokens.js';
-
+const root = globalThis;
+const TOKEN = 'Idempotent-Token';
+const REQUEST_ID = 'Idempotent-Request-Id';
 const KEY = 'Idempotency-Key';
-const NAMES = { token: 'Idempotent-Token', requestId: 'Idempotent-Request-Id', replayed: 'Idempotent-Replayed' };
+const DEFAULTS = { attempts: 5, backoff: 500, maxWait: 30_000, timeout: 60_000 };
 
-const merge = (options, init) => {
-  const retry = (given) => (typeof given === 'number' ? { limit: given } : given);
-  return {
-    timeout: 60_000, ...options, ...init,
-    retry: { ...RETRY, ...retry(options.retry), ...retry(init.retry) }, names: { ...NAMES, ...options.headerNames, ...init.headerNames },
-  };
-};
+const defaultAction = () => meta('idem-action') ?? 'default';
+const meta = (name) => root.document?.querySelector(`meta[name="${name}"]`)?.content || undefined;
 
-// A body that can be read once would be empty when it is sent again.
-function refuse(input, body) {
-  if (input.bodyUsed) throw new TypeError('idem: the body of this Request is used up, it cannot be sent again');
-  if (globalThis.ReadableStream && body instanceof ReadableStream) throw new TypeError('idem: a stream cannot be sent twice, use a Blob or bytes');
-}
+// ---- waiting and repeating -------------------------------------------------------------------------------------
 
-function prepare(settings, input, init) {
-  const options = merge(settings, init);
-  const more = { duplex: 'half', ...init };
-  if (init.json !== undefined) {
-    more.method ??= 'POST';
-    more.body = new Blob([JSON.stringify(init.json)], { type: 'application/json' });
+const sleep = (ms, signal) => new Promise((resolve, reject) => {
+  const stop = () => { clearTimeout(timer); reject(signal.reason); };
+  const timer = setTimeout(() => { signal.removeEventListener('abort', stop); resolve(); }, ms);
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+});
+
+// Retry-After is seconds or a date (RFC 9110, 10.2.3). Without one: exponential, and half of it at random, so that
+// clients that failed together do not come back together.
+function pause(attempt, response, { backoff, maxWait }) {
+  const after = response?.headers.get('Retry-After');
+  if (after) {
+    const ms = /^\d+$/.test(after.trim()) ? after * 1000 : Date.parse(after) - Date.now();
+    if (ms >= 0) return ms;
   }
-  const request = new Request(input, { ...more, signal: null });
-  const headers = new Headers(settings.headers);
-  request.headers.forEach((value, name) => headers.set(name, value));
-  const { names } = options;
+  return Math.min(maxWait, backoff * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+}
+
+async function problemCode(response) {
+  if (response.status !== 409 || !/json/.test(response.headers.get('Content-Type'))) return '';
+  return (await response.clone().json().catch(() => ({}))).code;
+}
+
+// A 429 without Retry-After is a suppressed duplicate: sending it again is what the server asks us not to do.
+async function isTransient(response) {
+  const { status, headers } = response;
+  return [408, 502, 503, 504].includes(status) || (status === 429 && headers.has('Retry-After')) ||
+    (await problemCode(response)) === 'in_progress';
+}
+
+async function repeat(attempt, options, signal) {
+  for (let n = 1; ; n++) {
+    let response, error;
+    try {
+      response = await attempt();
+    } catch (caught) {
+      if (signal.aborted) throw signal.reason;
+      error = caught;
+    }
+    const delay = pause(n, response, options);
+    if (n >= options.attempts || delay > options.maxWait || (response && !(await isTransient(response)))) {
+      if (error) throw error;
+      return response;
+    }
+    response?.body?.cancel().catch(() => {}); // frees the connection
+    options.onwait?.({ attempt: n, delay, response, error });
+    await sleep(delay, signal);
+  }
+}
+
+// The time limit is for the answer's head only; the caller's signal goes on to cover the body.
+async function attempt(request, init, timeout, signal) {
+  signal.throwIfAborted();
+  const control = new AbortController();
+  signal.addEventListener('abort', () => control.abort(signal.reason), { once: true });
+  const timer = setTimeout(() => control.abort(new DOMException('idem: no answer in time', 'TimeoutError')), timeout);
+  try {
+    return await root.fetch(new Request(request, { ...init, signal: control.signal }));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// ---- tokens ----------------------------------------------------------------------------------------------------
+
+let taken; // the embedded token serves one intention
+function embedded(action, requestId) {
+  const token = meta('idem-token');
+  const id = meta('idem-request-id');
+  if (!token || token === taken || action !== defaultAction() || (requestId && requestId !== id)) return undefined;
+  taken = token;
+  return { token, requestId: id };
+}
+
+async function issue({ action, requestId }, { options, request: { credentials } }, signal) {
+  const headers = { 'Content-Type': 'application/json' };
+  const init = { method: 'POST', credentials, headers, body: JSON.stringify({ action, requestId }) };
+  const url = options.tokenUrl ?? meta('idem-token-url') ?? '/idem/token';
+  const response = await repeat(() => attempt(url, init, options.timeout, signal), options, signal);
+  if (response.ok) return response.json();
+  throw Object.assign(new Error(`idem: no token, the answer was ${response.status}`), { response });
+}
+
+// ---- what was sent and not answered, kept over a reload --------------------------------------------------------
+
+// Equal identities are the same intention. A body that cannot be compared has none.
+function identity(action, { method, url }, body) {
+  const file = (v) => (v.size === undefined ? v : [v.name, v.type, v.size, v.lastModified]);
+  if (body instanceof FormData) body = JSON.stringify([...body].map(([name, v]) => [name, file(v)]));
+  if (body instanceof URLSearchParams) body = String(body);
+  return body == null || typeof body === 'string' ? [action, method, url, body ?? ''].join('\n') : undefined;
+}
+
+// The digest is short because what was typed does not belong in storage. A collision costs a refusal, nothing more:
+// the server compares the payload.
+function unanswered(id) {
+  let a = 0x811c9dc5, b = 0x1000193;
+  for (const char of id ?? '') {
+    a = Math.imul(a ^ char.codePointAt(0), 0x01000193);
+    b = Math.imul(b ^ char.codePointAt(0), 0x5bd1e995) ^ (b >>> 15);
+  }
+  const key = `idem:${(a >>> 0).toString(36)}${(b >>> 0).toString(36)}`;
+  const storage = (call) => { try { return id && call(root.sessionStorage); } catch {} };
   return {
-    action: init.action ?? settings.action ?? fallbackAction(), options, request, headers, body: more.body, url: request.url, method: request.method,
-    signal: init.signal === undefined ? input.signal : init.signal,
-    own: headers.has(names.token) || headers.has(KEY),
-    requestId: headers.get(names.requestId) ?? init.requestId,
-    tokenUrl: tokenUrl(options, request.url), credentials: request.credentials,
+    recall: () => storage((s) => s.getItem(key)) || undefined,
+    keep: (requestId) => storage((s) => s.setItem(key, requestId)),
+    forget: () => storage((s) => s.removeItem(key)),
   };
 }
 
-// No token for strangers: the page's own origin, without a page the token service's, and those that are named.
-function guarded({ method, own, url, options, tokenUrl }) {
-  if (/^(GET|HEAD|OPTIONS|TRACE)$/.test(method)) return false;
-  return own || [globalThis.origin ?? tokenUrl.origin, ...options.origins ?? []].includes(new URL(url).origin);
+// ---- intentions ------------------------------------------------------------------------------------------------
+
+async function run(state, call, signal) {
+  const { options, headers, memory } = call;
+  const bytes = await call.request.arrayBuffer(); // once: every attempt sends these
+  const foreign = headers.has(TOKEN) || headers.has(KEY);
+  if (!foreign && !state.token) {
+    state.requestId ??= headers.get(REQUEST_ID) ?? memory.recall();
+    Object.assign(state, embedded(state.action, state.requestId) ?? await issue(state, call, signal));
+  }
+  for (let renewals = 0; ; renewals++) {
+    if (!foreign) headers.set(TOKEN, state.token);
+    if (!foreign && state.requestId) {
+      headers.set(REQUEST_ID, state.requestId);
+      memory.keep(state.requestId);
+    }
+    const again = () => attempt(call.request, { headers, body: bytes }, options.timeout, signal);
+    const response = await repeat(again, options, signal);
+    if (foreign) return response;
+    if (renewals === 2 || (await problemCode(response)) !== 'token_expired') {
+      if (response.status < 500 && !(await isTransient(response))) memory.forget();
+      return response;
+    }
+    Object.assign(state, await issue(state, call, signal));
+  }
 }
 
-// Equal keys are one intention. Who asks, and what the caller names it by, keep calls apart; a trace header does not. The boundary of a
-// multipart body is made anew by every click.
-async function identify(call) {
-  const { action, requestId, method, url, headers, options } = call;
-  const bytes = call.bytes = await call.request.arrayBuffer();
-  const [, boundary] = /boundary=(.+)/.exec(headers.get('Content-Type')) ?? [];
-  const text = new TextDecoder('latin1').decode(bytes).replaceAll(boundary ?? '\n', '');
-  const who = [options.names.token, KEY, 'Authorization'].map((name) => headers.get(name));
-  call.content = digest([method, url, text].join('\n'));
-  call.key = digest(JSON.stringify([action, requestId ?? call.content, who]));
-}
+const gone = (signal) => new Promise((_, reject) => {
+  signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+});
 
 // Each caller may leave on its own; the call ends when the last one has left.
 const follow = (running, signal) => new Promise((resolve, reject) => {
   running.callers++;
-  signal?.addEventListener('abort', () => {
+  const leave = () => {
     reject(signal.reason);
     if (!--running.callers) running.control.abort(signal.reason);
-  });
+  };
+  if (signal?.aborted) return leave();
+  signal?.addEventListener('abort', leave, { once: true });
   running.answer.then((response) => resolve(running.callers > 1 ? response.clone() : response), reject);
 });
 
-/** A client with settings of its own. Types and documentation: idem-client.d.ts */
-export function createClient(settings = {}) {
-  const tokens = createTokens();
-  const calls = new Map();
+function prepare(action, settings, input, init = {}) {
+  const { idem, signal = input?.signal, ...rest } = init;
+  const request = new Request(input, { ...rest, signal: null });
+  const body = init.body ?? (input instanceof Request && request.body !== null ? input : null); // a stream: it has no identity
+  const headers = new Headers(request.headers);
+  const options = { ...DEFAULTS, ...settings, ...idem };
+  const content = identity(action, request, body);
+  // Who asks, and whatever the caller names the intention by, keep calls apart; a trace header does not.
+  const names = [idem?.requestId, ...[TOKEN, REQUEST_ID, KEY, 'Authorization'].map((name) => headers.get(name))];
+  return { request, headers, signal, options, id: content && content + JSON.stringify(names), memory: unanswered(content) };
+}
 
-  async function run(call, intention, signal, tell) {
-    const { headers, options, own, key, bytes } = call;
-    let expired;
-    const send = async () => {
-      if (!own && (expired || !intention.token || intention.fresh < Date.now())) {
-        const { token, requestId, fresh } = await tokens.get(call, intention.requestId, signal, tell);
-        expired = false;
-        Object.assign(intention, { token, requestId, fresh });
-      }
-      if (!own) {
-        headers.set(options.names.token, intention.token);
-        keep(key, intention);
-      }
-      if (intention.requestId) headers.set(options.names.requestId, intention.requestId);
-      return attempt(new Request(call.request, { headers, body: bytes }), options, signal);
-    };
-    for (let renewals = 0; ; renewals++) {
-      const result = await repeat(send, options, signal, tell);
-      expired = !own && result.code === 'token_expired';
-      if (expired && renewals < 2) continue;
-      const { status } = result.response;
-      if (status === 403) tokens.clear();
-      // A plain refusal leaves the pair to the corrected call; one with a code says that the pair is of no more use.
-      if (status < 400 || (status < 500 && result.code && !expired && !transient(result, options.retry))) forget(key);
-      return result;
-    }
-  }
+// Another origin gets a token only where the caller names the token service: a token is not for strangers.
+function guarded({ request, options, headers }) {
+  if (/^(GET|HEAD|OPTIONS|TRACE)$/.test(request.method)) return false;
+  return headers.has(TOKEN) || headers.has(KEY) || options.tokenUrl || !root.location ||
+    new URL(request.url).origin === root.location.origin;
+}
 
-  function begin(call) {
-    const { action, url, method, key, options } = call;
+function create(action, settings) {
+  const state = { action, requestId: settings.requestId, token: settings.token };
+  let running;
+  const live = () => (running?.control.signal.aborted ? undefined : running);
+  const begin = (call) => {
     const control = new AbortController();
-    const cancel = (reason = failure('AbortError', 'cancelled')) => control.abort(reason);
-    const intention = unfinished.get(key) ?? { requestId: call.requestId };
-    const tell = (name, more) => emit(name, { action, url, method, cancel, get requestId() { return intention.requestId; }, ...more });
-    const timer = options.totalTimeout && setTimeout(cancel, options.totalTimeout, failure('TimeoutError', 'no answer in time'));
-    const finish = ({ response, code, error }) => {
-      clearTimeout(timer);
-      if (calls.get(key) === running) calls.delete(key);
-      if (response?.headers.get(options.names.replayed)) tell('replay', { response });
-      tell(response?.status < 400 ? 'success' : 'error', { response, code, error });
-    };
-    const running = { control, callers: 0, content: call.content };
-    calls.set(key, running);
-    running.answer = new Promise((resolve, reject) => {
-      control.signal.addEventListener('abort', () => reject(control.signal.reason));
-      tell('start');
-      run(call, intention, control.signal, tell).then(resolve, reject);
-    }).then((result) => {
-      finish(result);
-      return result.response;
-    }, (error) => {
-      finish({ error });
-      throw error;
-    });
-    running.answer.catch(() => {}); // reported to those who follow
-    return running;
-  }
+    const mine = running = { id: call.id, control, callers: 0 };
+    mine.answer = run(state, call, control.signal).finally(() => { if (running === mine) running = undefined; });
+    mine.answer.catch(() => {}); // reported to those who follow
+    return mine;
+  };
+  const send = async (call) => {
+    if (!guarded(call)) return root.fetch(call.request, { signal: call.signal });
+    while (live() && running.id !== call.id && !call.signal?.aborted) {
+      await Promise.race([running.answer.catch(() => {}), gone(call.signal)]); // then the server judges the other payload
+    }
+    return follow(live() ?? begin(call), call.signal);
+  };
+  return { state, live, send };
+}
 
+function intention(action = defaultAction(), settings = {}) {
+  const { state, live, send } = create(action, settings);
   return {
-    async fetch(input, init = {}) {
-      if (input.bodyUsed) refuse(input);
-      const call = prepare(settings, input, init);
-      const { signal } = call;
-      if (!guarded(call)) return call.options.fetch(new Request(call.request, { headers: call.headers, signal }));
-      refuse(input, init.body);
-      await identify(call);
-      for (;;) {
-        signal?.throwIfAborted();
-        const running = calls.get(call.key);
-        if (!running || running.control.signal.aborted) return follow(begin(call), signal);
-        if (running.content === call.content) return follow(running, signal);
-        await new Promise((resolve) => {
-          running.answer.finally(resolve).catch(() => {}); // then the server judges the other payload
-          signal?.addEventListener('abort', resolve);
-        });
-      }
-    },
-
-    async token({ action = settings.action ?? fallbackAction(), requestId, signal = new AbortController().signal } = {}) {
-      const options = merge(settings, {});
-      const call = { action, options, headers: new Headers(settings.headers), tokenUrl: tokenUrl(options, globalThis.location?.href) };
-      return tokens.get(call, requestId, signal, () => {});
-    },
+    action,
+    get requestId() { return state.requestId; },
+    get pending() { return !!live(); },
+    fetch: async (input, init) => send(prepare(action, settings, input, init)),
   };
 }
+
+const calls = new Map();
+async function idemFetch(input, init) {
+  const { action = defaultAction(), ...settings } = init?.idem ?? {};
+  const call = prepare(action, settings, input, init);
+  const one = calls.get(call.id) ?? create(action, settings);
+  if (call.id) calls.set(call.id, one);
+  try {
+    return await one.send(call);
+  } finally {
+    if (!one.live() && calls.get(call.id) === one) calls.delete(call.id);
+  }
+}
+
+export const idem = { fetch: idemFetch, intention };

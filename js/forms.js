@@ -3,7 +3,6 @@ import { say, show, summarize } from './pending.js';
 const LIMIT = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
 const locks = new Map(); // form -> { event, timers, undo }
 const due = new WeakMap(); // form -> { token, at }
-let issue;
 
 const field = (form) => form.querySelector('[name=idempotent_token]');
 const marked = () => document.querySelectorAll('form[data-idem]');
@@ -60,33 +59,40 @@ function claims(token) {
 // Without a fresh one the old one stays: the server knows what to do.
 async function renew(form, anew) {
   const input = field(form);
-  if (!input) return;
-  const { value } = input;
+  const { value } = input ?? {};
   const { act: action, rid } = claims(value);
+  if (!action) return;
+  const body = JSON.stringify({ action, requestId: anew ? undefined : rid });
   try {
-    const fresh = await issue({ action, requestId: anew ? undefined : rid }, form.getAttribute('data-idem') || undefined);
-    if (input.value === value) input.value = fresh.token;
+    const url = form.getAttribute('data-idem') || '/idem/token';
+    const response = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+    const { token, requestId } = await response.json();
+    if (!token || input.value !== value) return;
+    input.value = token;
     const id = form.querySelector('[name=idempotent_request_id]');
-    if (id) id.value = fresh.requestId;
+    if (id) id.value = requestId;
+    watch(form);
   } catch {}
-  watch(form);
 }
 
-// The token's life is counted from when it is first seen: people's clocks are wrong.
+// Renews the token before its end. Its life is counted from when it is first seen: people's clocks are wrong.
 function watch(form) {
   const input = field(form);
   const { iat, exp } = claims(input?.value);
-  if (!exp || due.get(form)?.token === input.value) return;
-  input.autocomplete = 'off'; // or a reload may bring an old token back
-  const ms = Math.min((exp - iat) * 600, 864e5);
-  due.set(form, { token: input.value, at: Date.now() + ms });
-  setTimeout(tick, ms, form, input.value);
-}
-
-function tick(form, token) {
-  if (!form.isConnected || field(form)?.value !== token) return;
-  if (document.hidden) document.addEventListener('visibilitychange', () => tick(form, token), { once: true });
-  else renew(form);
+  if (!exp || !form.isConnected) return;
+  const known = due.get(form);
+  if (known?.token !== input.value) {
+    input.autocomplete = 'off'; // or a reload may bring an old token back
+    const ms = Math.min((exp - iat) * 600, 864e5);
+    due.set(form, { token: input.value, at: Date.now() + ms });
+    setTimeout(watch, ms + 99, form);
+  } else if (known.at > Date.now()) {
+    return;
+  } else if (document.hidden) {
+    document.addEventListener('visibilitychange', () => watch(form), { once: true });
+  } else {
+    renew(form);
+  }
 }
 
 // Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels
@@ -114,15 +120,14 @@ function submitted(event) {
 function shown({ persisted }) {
   if (!persisted) return;
   for (const form of marked()) {
-    const sent = locks.has(form);
+    const next = locks.has(form) ? renew : watch;
     free(form, 'sent');
-    if (sent || due.get(form)?.at < Date.now()) renew(form);
+    next(form);
   }
 }
 
-/** Guards the forms marked data-idem in this document. ask gets a token for { action, requestId } from a URL, or from the default one. */
-export function startForms(ask) {
-  issue = ask;
+/** Guards the forms marked data-idem in this document. What it returns is for libraries that send forms themselves. */
+export function startForms() {
   addEventListener('submit', submitted, true);
   addEventListener('pageshow', shown);
   addEventListener('focusin', ({ target }) => {
