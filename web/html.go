@@ -84,6 +84,10 @@ func (g *Guard) writeHTML(w http.ResponseWriter, r *http.Request, p Problem, bod
 		return
 	}
 	g.head(w, r, p, "text/html; charset=utf-8")
+	if wanted(r) == asFragment { // what was typed stays where it is, and the refusal stands before it
+		w.Header().Set("HX-Retarget", "this")
+		w.Header().Set("HX-Reswap", "beforebegin")
+	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)
 }
