@@ -6,7 +6,7 @@
 //                          in the page gets a fresh token and is given back when that is in, not before 500 ms.
 const TOKEN = 'idempotent_token';
 const REST_MS = 500; // as long as the client's forms swallow clicks after a success
-const sent = new WeakMap(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms of the page then
+const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page
 const resting = new WeakSet(); // forms that an answer has just brought: a click still meant their predecessors
 
 const on = (names, step) => names.split(' ').forEach((name) => addEventListener(name, step));
@@ -19,7 +19,7 @@ function asked({ ctx, elt, requestConfig = {}, verb = requestConfig.verb }) {
   return { source, method, form: method !== 'GET' && form?.matches('[data-idem]') ? form : undefined };
 }
 
-// What htmx would put into the URL does not belong there.
+// A token that htmx would put into the URL goes into the header: there it would be refused, and logged on the way.
 on('htmx:configRequest htmx:config:request', ({ detail }) => {
   const { form, method } = asked(detail);
   const { headers, body, formData = body, useUrlParams = method === 'DELETE' } = detail.ctx?.request ?? detail;
@@ -40,16 +40,23 @@ on('htmx:beforeRequest htmx:before:request', (event) => {
   if (refusal?.matches('.idem-problem')) refusal.remove();
 });
 
-on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
-  const { form, before } = sent.get(ctx ?? xhr) ?? {};
-  if (!sent.delete(ctx ?? xhr)) return;
-  const { status } = (ctx ? ctx.response : xhr) ?? {};
-  const done = status >= 200 && status < 400;
+function give(request, done) {
+  const { form, before } = sent.get(request) ?? {};
+  if (!sent.delete(request)) return;
   globalThis.idem.forms.give(form, done);
   for (const fresh of done ? marked().filter((other) => !before.has(other)) : []) {
     resting.add(fresh);
     setTimeout(() => resting.delete(fresh), REST_MS);
   }
+}
+
+// Where the answer leads elsewhere, the page is about to go: until it does, the form is being sent.
+on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
+  const { status } = (ctx ? ctx.response : xhr) ?? {};
+  const header = (name) => (ctx ? ctx.response.headers.get(name) : xhr.getResponseHeader(name));
+  const done = status >= 200 && status < 400;
+  if (!done || !['HX-Redirect', 'HX-Refresh', 'HX-Location'].some(header)) give(ctx ?? xhr, done);
+  else on('htmx:afterSwap htmx:after:swap', () => give(ctx ?? xhr, true));
 });
 
 // htmx 2 shows no answer of 400 and above, unless told. Where it goes, the server says.

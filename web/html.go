@@ -84,8 +84,8 @@ func (g *Guard) writeHTML(w http.ResponseWriter, r *http.Request, p Problem, bod
 		return
 	}
 	g.head(w, r, p, "text/html; charset=utf-8")
-	if wanted(r) == asFragment { // what was typed stays where it is, and the refusal stands before it
-		w.Header().Set("HX-Retarget", "this")
+	if wanted(r) == asFragment { // what was typed stays where it is, and the refusal stands before it; htmx 4 has no "this" here
+		w.Header().Set("HX-Retarget", "closest *")
 		w.Header().Set("HX-Reswap", "beforebegin")
 	}
 	w.WriteHeader(p.Status)
