@@ -88,7 +88,10 @@ func (s *shop) sign(action, requestID string) string {
 }
 
 // claimsOf a token, as far as tests look at them; none of what is no token.
-func claimsOf(token string) (read struct{ Rid, Act string }) {
+func claimsOf(token string) (read struct {
+	Rid, Act string
+	Exp      int64
+}) {
 	if parts := strings.Split(token, "."); len(parts) == 3 {
 		text, _ := base64.RawURLEncoding.DecodeString(parts[1])
 		_ = json.Unmarshal(text, &read)
