@@ -3,7 +3,10 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/a-h/templ"
 
 	"github.com/idemkit/idem/internal/testkit"
 )
@@ -40,6 +43,7 @@ func TestHTMXRows(t *testing.T) {
 			t.Run(c.swap, func(t *testing.T) {
 				names := rowNames(10)
 				p := rowsAt(t, b, l, rowForms(names, l.sends(c.swap)), c.answer)
+				p.gate = make(chan struct{})
 				var first, both []string
 				tokens := map[string]bool{}
 				for _, row := range names {
@@ -47,6 +51,7 @@ func TestHTMXRows(t *testing.T) {
 					p.DoubleClick("#row-" + row + " button")
 					first, both = append(first, row+"="+row), append(both, row+"="+row, row+"="+row)
 				}
+				close(p.gate)
 				p.want(first...)
 				if !c.stays {
 					p.Until(`document.forms.length === 0`)
@@ -63,5 +68,80 @@ func TestHTMXRows(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestHTMXRedirect: until the page that the answer leads to is there, the form is being sent (htmx#3483).
+func TestHTMXRedirect(t *testing.T) {
+	t.Parallel()
+	eachHTMX(t, func(t *testing.T, b testkit.Browser, l library) {
+		t.Helper()
+		p := rowsAt(t, b, l, rowForms(rowNames(1), l.sends("none")), func(_ *rows, w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("HX-Redirect", "/slow")
+		})
+		testkit.Eval[bool](b, `setInterval(() => document.querySelector("#row-a button").click(), 20), true`)
+		p.until(`document.getElementById("landed") !== null`)
+		p.want("a=a")
+	})
+}
+
+// TestHTMXFailure: nothing was done, and the same is sent again under the same token.
+func TestHTMXFailure(t *testing.T) {
+	t.Parallel()
+	eachHTMX(t, func(t *testing.T, b testkit.Browser, l library) {
+		t.Helper()
+		p := rowsAt(t, b, l, rowForms(rowNames(1), l.sends("none")), func(p *rows, w http.ResponseWriter, _ *http.Request, _ string) {
+			if p.total() == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		old := p.token("a")
+		p.click("a")
+		p.want("a=a")
+		p.free("a")
+		if p.token("a") != old {
+			t.Error("the token of what failed is gone")
+		}
+		p.click("a")
+		p.want("a=a", "a=a")
+		p.until(`document.querySelector("#row-a [name=idempotent_token]").value !== %q`, old)
+	})
+}
+
+// TestHTMXDelete: htmx writes the fields of a DELETE into the URL, where a token does not belong.
+func TestHTMXDelete(t *testing.T) {
+	t.Parallel()
+	eachHTMX(t, func(t *testing.T, b testkit.Browser, l library) {
+		for from, form := range map[string]templ.Component{
+			"form":   rowForm("a", templ.Attributes{"hx-delete": "/rows/a", "hx-swap": "delete", "hx-target": "closest div"}),
+			"button": rowForm("a", nil, templ.Raw(`<button id="away" hx-delete="/rows/a" hx-target="closest div" hx-swap="delete">Delete</button>`)),
+		} {
+			t.Run(from, func(t *testing.T) {
+				query := ""
+				p := rowsAt(t, b, l, form, func(_ *rows, _ http.ResponseWriter, r *http.Request, _ string) {
+					query = r.Method + " " + r.URL.RawQuery
+				})
+				p.DoubleClick("#row-a button:last-of-type")
+				p.until(`document.forms.length === 0`)
+				if len(p.posts) != 1 || p.total() != 1 || !strings.HasPrefix(query, "DELETE") || strings.Contains(query, "token") {
+					t.Errorf("submissions for %q, saved %q, sent %q", p.posts, p.saved, query)
+				}
+			})
+		}
+	})
+}
+
+// TestHTMXOtherRequests: what a form's fields ask for meanwhile is no submission.
+func TestHTMXOtherRequests(t *testing.T) {
+	t.Parallel()
+	eachHTMX(t, func(t *testing.T, b testkit.Browser, l library) {
+		t.Helper()
+		asking := templ.Raw(`<input name="code" hx-get="/slow" hx-trigger="input" hx-target="#total" hx-swap="innerHTML">`)
+		p := rowsAt(t, b, l, rowForm("a", l.sends("none")("a"), asking), silent)
+		p.keys("#row-a [name=code]", "x")
+		testkit.Check(b, `document.querySelector("#row-a[aria-busy]") === null`, true)
+		p.click("a")
+		p.want("a=a")
+		p.until(`document.querySelector("#total #landed") !== null`)
 	})
 }

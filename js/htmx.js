@@ -34,7 +34,8 @@ on('htmx:beforeRequest htmx:before:request', (event) => {
   const { form, source } = asked(event.detail);
   if (!form || event.defaultPrevented) return;
   const { submitter } = ctx?.request ?? requestConfig.triggeringEvent ?? {};
-  if (resting.has(form) || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
+  const gone = resting.has(form) || !form.isConnected; // htmx queues a second click, and sends it when the first is answered
+  if (gone || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
   sent.set(ctx ?? xhr, { form, before: new WeakSet(marked()) });
   const refusal = source.previousElementSibling;
   if (refusal?.matches('.idem-problem')) refusal.remove();

@@ -1,6 +1,6 @@
 // The hook for Turbo 8: forms marked data-idem that Turbo sends. Load it beside idem-client.js, before or after Turbo. What it needs of the
 // client's forms is described in htmx.js.
-const busy = new Set(); // forms that Turbo is sending
+const busy = new Map(); // forms that Turbo is sending -> submitter
 const refused = new WeakSet(); // answers
 
 const marked = (element) => element.matches?.('form[data-idem]');
@@ -14,7 +14,9 @@ function give(form, done) {
 on('before-fetch-request', ({ target, detail: { fetchOptions } }) => { if (marked(target)) delete fetchOptions.signal; });
 
 on('submit-start', ({ target, detail: { formSubmission } }) => {
-  if (marked(target) && !formSubmission.isSafe && globalThis.idem.forms.take(target, formSubmission.submitter)) busy.add(target);
+  if (marked(target) && !formSubmission.isSafe && globalThis.idem.forms.take(target, formSubmission.submitter)) {
+    busy.set(target, formSubmission.submitter);
+  }
 });
 
 // After a redirect the form is on a page that is about to go.
@@ -23,8 +25,14 @@ on('submit-end', ({ target, detail: { success, fetchResponse } }) => {
   else give(target, success);
 });
 
-// A page is kept as it looks, and would come back as it was left: busy.
-on('before-cache', () => { for (const form of busy) give(form, false); });
+// A page is kept as it looks, and would come back as it was left: busy, by Turbo's own marks too.
+on('before-cache', () => {
+  for (const [form, submitter] of busy) {
+    give(form, false);
+    form.removeAttribute('aria-busy');
+    if (submitter) submitter.disabled = false;
+  }
+});
 
 on('before-fetch-response', ({ target, detail: { fetchResponse } }) => {
   if (marked(target) && !fetchResponse.succeeded) refused.add(fetchResponse.response);
