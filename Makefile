@@ -49,6 +49,14 @@ format: ## format Go and templ files
 golden: ## accept what the templates render now
 	$(GO) test ./templates -update
 
+.PHONY: screenshots
+screenshots: components ## make a picture of every page in every state, on phone and desk, light and dark: artifacts/screenshots
+	IDEM_SCREENSHOTS=$(CURDIR)/artifacts/screenshots $(GO) test -count=1 -run '^TestEveryPage$$' ./e2e
+
+.PHONY: picture
+picture: components ## make the README's picture of the double-clicked page: docs/double-click.png
+	IDEM_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestDoubleClickPage$$' ./e2e
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for half a minute
 	@$(GO) list $(packages) | while read -r package; do \

@@ -38,14 +38,17 @@ func sits(t *testing.T, d *demo, scripts bool) *person {
 			t.Errorf("the browser says: %q", found)
 		}
 	})
-	if !scripts {
-		off := emulation.SetScriptExecutionDisabledParams{Value: true}
-		p.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, off)
-			return err
-		}))
-	}
+	p.switchScripts(scripts)
 	return p
+}
+
+// switchScripts has the pages run their scripts, or not.
+func (p *person) switchScripts(on bool) {
+	p.Helper()
+	p.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	}))
 }
 
 func (p *person) listen(event any) {
@@ -190,6 +193,7 @@ func TestBackAndChanged(t *testing.T) {
 func TestDoubleClickPage(t *testing.T) {
 	t.Parallel()
 	p := sits(t, start(t, embedded(t)), true)
+	p.Look(1200, 800, "light")
 	p.open("/double-click")
 	side := func(name, expression string) string {
 		return `document.querySelector("[data-side=` + name + `]` + expression
@@ -201,6 +205,8 @@ func TestDoubleClickPage(t *testing.T) {
 	for name, want := range map[string]int{"unguarded": 2, "guarded": 1} {
 		p.wantOrders(testkit.Eval[string](p.Browser, side(name, `").dataset.item`)), want)
 	}
+	p.until(clicked(4))
+	p.shoot("double-click") // the README's
 }
 
 func TestSinglePage(t *testing.T) {

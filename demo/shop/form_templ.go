@@ -330,11 +330,11 @@ func formPage(s site, f orderForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Name: "then", Value: "receipt", Label: "Place order", Busy: "Placing…", Class: "primary"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Name: "then", Value: "receipt", Label: "Place order", Busy: "Place order (sending…)", Class: "primary"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Name: "then", Value: "another", Label: "Place and order another", Busy: "Placing…"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Name: "then", Value: "another", Label: "Place and order another", Busy: "Place and order another (sending…)"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

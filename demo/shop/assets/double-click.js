@@ -47,8 +47,11 @@ async function click(side) {
 
 function begin(side, sent) {
   side.click++;
-  if (sent) side.request++;
-  const line = { element: make('li'), went: make('span', sent ? 'sent…' : 'joins the one under way'), made: make('span', 'waiting…'), sent, since: performance.now() };
+  if (sent) {
+    side.request++;
+    side.sent = side.click;
+  }
+  const line = { element: make('li'), went: make('span', sent ? 'sent' : `joined click ${side.sent}`), made: make('span', 'waiting…'), since: performance.now() };
   line.went.className = 'quiet';
   line.made.className = 'made';
   line.element.append(make('span', `Click ${side.click}`), line.went, line.made);
@@ -60,10 +63,11 @@ function begin(side, sent) {
 async function finish(side, line, response) {
   const took = `${Math.round(performance.now() - line.since)} ms`;
   const replayed = response.headers.get('Idempotent-Replayed') === 'true' ? ', replayed' : '';
-  line.went.textContent = line.sent ? `sent, ${response.status}${replayed}, ${took}` : `not sent, ${took}`;
+  line.went.textContent += `, ${response.status}${replayed}, ${took}`;
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.detail ?? answer.title);
   line.id = answer.id;
+  tell(side);
   side.order = await count(side.item);
 }
 
