@@ -1,228 +1,119 @@
-const root = globalThis;
-const TOKEN = 'Idempotent-Token';
-const REQUEST_ID = 'Idempotent-Request-Id';
-const KEY = 'Idempotency-Key';
-const DEFAULTS = { attempts: 5, backoff: 500, maxWait: 30_000, timeout: 60_000 };
+import { digest, save, unfinished } from './memory.js';
+import { document, listen, meta, origin } from './page.js';
+import { RETRY, attempt, repeat, within } from './retry.js';
+import { obtain } from './tokens.js';
 
-const defaultAction = () => meta('idem-action') ?? 'default';
-const meta = (name) => root.document?.querySelector(`meta[name="${name}"]`)?.content || undefined;
-
-// ---- waiting and repeating -------------------------------------------------------------------------------------
-
-const sleep = (ms, signal) => new Promise((resolve, reject) => {
-  const stop = () => { clearTimeout(timer); reject(signal.reason); };
-  const timer = setTimeout(() => { signal.removeEventListener('abort', stop); resolve(); }, ms);
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
-});
-
-// Retry-After is seconds or a date (RFC 9110, 10.2.3). Without one: exponential, and half of it at random, so that
-// clients that failed together do not come back together.
-function pause(attempt, response, { backoff, maxWait }) {
-  const after = response?.headers.get('Retry-After');
-  if (after) {
-    const ms = /^\d+$/.test(after.trim()) ? after * 1000 : Date.parse(after) - Date.now();
-    if (ms >= 0) return ms;
-  }
-  return Math.min(maxWait, backoff * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-}
-
-async function problemCode(response) {
-  if (response.status !== 409 || !/json/.test(response.headers.get('Content-Type'))) return '';
-  return (await response.clone().json().catch(() => ({}))).code;
-}
-
-// A 429 without Retry-After is a suppressed duplicate: sending it again is what the server asks us not to do.
-async function isTransient(response) {
-  const { status, headers } = response;
-  return [408, 502, 503, 504].includes(status) || (status === 429 && headers.has('Retry-After')) ||
-    (await problemCode(response)) === 'in_progress';
-}
-
-async function repeat(attempt, options, signal) {
-  for (let n = 1; ; n++) {
-    let response, error;
-    try {
-      response = await attempt();
-    } catch (caught) {
-      if (signal.aborted) throw signal.reason;
-      error = caught;
-    }
-    const delay = pause(n, response, options);
-    if (n >= options.attempts || delay > options.maxWait || (response && !(await isTransient(response)))) {
-      if (error) throw error;
-      return response;
-    }
-    response?.body?.cancel().catch(() => {}); // frees the connection
-    options.onwait?.({ attempt: n, delay, response, error });
-    await sleep(delay, signal);
-  }
-}
-
-// The time limit is for the answer's head only; the caller's signal goes on to cover the body.
-async function attempt(request, init, timeout, signal) {
-  signal.throwIfAborted();
-  const control = new AbortController();
-  signal.addEventListener('abort', () => control.abort(signal.reason), { once: true });
-  const timer = setTimeout(() => control.abort(new DOMException('idem: no answer in time', 'TimeoutError')), timeout);
-  try {
-    return await root.fetch(new Request(request, { ...init, signal: control.signal }));
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-// ---- tokens ----------------------------------------------------------------------------------------------------
-
-let taken; // the embedded token serves one intention
-function embedded(action, requestId) {
-  const token = meta('idem-token');
-  const id = meta('idem-request-id');
-  if (!token || token === taken || action !== defaultAction() || (requestId && requestId !== id)) return undefined;
-  taken = token;
-  return { token, requestId: id };
-}
-
-async function issue({ action, requestId }, { options, request: { credentials } }, signal) {
-  const headers = { 'Content-Type': 'application/json' };
-  const init = { method: 'POST', credentials, headers, body: JSON.stringify({ action, requestId }) };
-  const url = options.tokenUrl ?? meta('idem-token-url') ?? '/idem/token';
-  const response = await repeat(() => attempt(url, init, options.timeout, signal), options, signal);
-  if (response.ok) return response.json();
-  throw Object.assign(new Error(`idem: no token, the answer was ${response.status}`), { response });
-}
-
-// ---- what was sent and not answered, kept over a reload --------------------------------------------------------
-
-// Equal identities are the same intention. A body that cannot be compared has none.
-function identity(action, { method, url }, body) {
-  const file = (v) => (v.size === undefined ? v : [v.name, v.type, v.size, v.lastModified]);
-  if (body instanceof FormData) body = JSON.stringify([...body].map(([name, v]) => [name, file(v)]));
-  if (body instanceof URLSearchParams) body = String(body);
-  return body == null || typeof body === 'string' ? [action, method, url, body ?? ''].join('\n') : undefined;
-}
-
-// The digest is short because what was typed does not belong in storage. A collision costs a refusal, nothing more:
-// the server compares the payload.
-function unanswered(id) {
-  let a = 0x811c9dc5, b = 0x1000193;
-  for (const char of id ?? '') {
-    a = Math.imul(a ^ char.codePointAt(0), 0x01000193);
-    b = Math.imul(b ^ char.codePointAt(0), 0x5bd1e995) ^ (b >>> 15);
-  }
-  const key = `idem:${(a >>> 0).toString(36)}${(b >>> 0).toString(36)}`;
-  const storage = (call) => { try { return id && call(root.sessionStorage); } catch {} };
-  return {
-    recall: () => storage((s) => s.getItem(key)) || undefined,
-    keep: (requestId) => storage((s) => s.setItem(key, requestId)),
-    forget: () => storage((s) => s.removeItem(key)),
+function prepare(settings, input, init) {
+  const call = {
+    origins: [], timeout: 60_000, fetch,
+    tokenHeader: 'Idempotent-Token', requestIdHeader: 'Idempotent-Request-Id', ...settings, ...init,
+    retry: { ...RETRY, ...settings.retry, ...init.retry },
   };
-}
-
-// ---- intentions ------------------------------------------------------------------------------------------------
-
-async function run(state, call, signal) {
-  const { options, headers, memory } = call;
-  const bytes = await call.request.arrayBuffer(); // once: every attempt sends these
-  const foreign = headers.has(TOKEN) || headers.has(KEY);
-  if (!foreign && !state.token) {
-    state.requestId ??= headers.get(REQUEST_ID) ?? memory.recall();
-    Object.assign(state, embedded(state.action, state.requestId) ?? await issue(state, call, signal));
+  if (call.json !== undefined) {
+    call.method ??= 'POST';
+    call.body = new Blob([JSON.stringify(call.json)], { type: 'application/json' });
   }
-  for (let renewals = 0; ; renewals++) {
-    if (!foreign) headers.set(TOKEN, state.token);
-    if (!foreign && state.requestId) {
-      headers.set(REQUEST_ID, state.requestId);
-      memory.keep(state.requestId);
-    }
-    const again = () => attempt(call.request, { headers, body: bytes }, options.timeout, signal);
-    const response = await repeat(again, options, signal);
-    if (foreign) return response;
-    if (renewals === 2 || (await problemCode(response)) !== 'token_expired') {
-      if (response.status < 500 && !(await isTransient(response))) memory.forget();
-      return response;
-    }
-    Object.assign(state, await issue(state, call, signal));
+  if (call.body instanceof ReadableStream) throw new TypeError('idem: a stream cannot be sent twice');
+  const request = call.request = new Request(input, { ...call, headers: init.headers });
+  call.signal = request.signal;
+  const headers = call.headers = new Headers(settings.headers);
+  request.headers.forEach((value, name) => headers.set(name, value));
+  call.action ??= meta('action') ?? 'default';
+  call.tokenUrl = new URL(call.tokenUrl || meta('token-url') || '/idem/token', request.url);
+  call.requestId = headers.get(call.requestIdHeader) ?? call.requestId;
+  call.own = [call.tokenHeader, 'Idempotency-Key'].map((name) => headers.get(name)).join('');
+  return call;
+}
+
+// Equal keys are one intention. Who asks, and what the caller names it by, keep them apart; a trace header does not. The boundary of
+// a multipart body is made anew by every click.
+async function identify(call) {
+  const { action, requestId, request: { method, url }, headers, own } = call;
+  call.body = await call.request.arrayBuffer();
+  const boundary = /boundary=(.+)/.exec(headers.get('Content-Type'))?.[1];
+  const text = new TextDecoder('latin1').decode(call.body).split(boundary);
+  call.key = digest([action, requestId, method, url, own, headers.get('Authorization'), ...text]);
+}
+
+/** A client with settings of its own. Types and documentation: idem-client.d.ts */
+export function createClient(settings = {}) {
+  const calls = new Map();
+  let pools = {};
+
+  async function run(call, intention) {
+    const { headers, own, key, body } = call;
+    const send = async (renewals = 2) => {
+      if (!own) {
+        if (!intention.token || intention.fresh < Date.now()) {
+          Object.assign(intention, await obtain(pools, call, intention.requestId));
+          intention.fresh = Date.now() + intention.expiresIn * 900; // a tenth of its life before its end
+        }
+        headers.set(call.tokenHeader, intention.token);
+        headers.set(call.requestIdHeader, intention.requestId);
+        save();
+      }
+      const result = await attempt(call.request, { headers, body }, call);
+      if (own || result.code !== 'token_expired' || !renewals) return result;
+      intention.fresh = 1;
+      return send(renewals - 1);
+    };
+    const result = await repeat(send, call);
+    const { status } = result.response;
+    if (status === 403) pools = {}; // they may be another person's
+    // A success, or the pair is of no more use. After another refusal the same may be tried again.
+    if (status < 410 && status !== 408 && result.code !== 'in_progress') delete unfinished[key];
+    save();
+    return result;
   }
-}
 
-const gone = (signal) => new Promise((_, reject) => {
-  signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-});
-
-// Each caller may leave on its own; the call ends when the last one has left.
-const follow = (running, signal) => new Promise((resolve, reject) => {
-  running.callers++;
-  const leave = () => {
-    reject(signal.reason);
-    if (!--running.callers) running.control.abort(signal.reason);
-  };
-  if (signal?.aborted) return leave();
-  signal?.addEventListener('abort', leave, { once: true });
-  running.answer.then((response) => resolve(running.callers > 1 ? response.clone() : response), reject);
-});
-
-function prepare(action, settings, input, init = {}) {
-  const { idem, signal = input?.signal, ...rest } = init;
-  const request = new Request(input, { ...rest, signal: null });
-  const body = init.body ?? (input instanceof Request && request.body !== null ? input : null); // a stream: it has no identity
-  const headers = new Headers(request.headers);
-  const options = { ...DEFAULTS, ...settings, ...idem };
-  const content = identity(action, request, body);
-  // Who asks, and whatever the caller names the intention by, keep calls apart; a trace header does not.
-  const names = [idem?.requestId, ...[TOKEN, REQUEST_ID, KEY, 'Authorization'].map((name) => headers.get(name))];
-  return { request, headers, signal, options, id: content && content + JSON.stringify(names), memory: unanswered(content) };
-}
-
-// Another origin gets a token only where the caller names the token service: a token is not for strangers.
-function guarded({ request, options, headers }) {
-  if (/^(GET|HEAD|OPTIONS|TRACE)$/.test(request.method)) return false;
-  return headers.has(TOKEN) || headers.has(KEY) || options.tokenUrl || !root.location ||
-    new URL(request.url).origin === root.location.origin;
-}
-
-function create(action, settings) {
-  const state = { action, requestId: settings.requestId, token: settings.token };
-  let running;
-  const live = () => (running?.control.signal.aborted ? undefined : running);
-  const begin = (call) => {
+  function begin(call) {
+    const { action, key, requestId } = call;
     const control = new AbortController();
-    const mine = running = { id: call.id, control, callers: 0 };
-    mine.answer = run(state, call, control.signal).finally(() => { if (running === mine) running = undefined; });
-    mine.answer.catch(() => {}); // reported to those who follow
-    return mine;
-  };
-  const send = async (call) => {
-    if (!guarded(call)) return root.fetch(call.request, { signal: call.signal });
-    while (live() && running.id !== call.id && !call.signal?.aborted) {
-      await Promise.race([running.answer.catch(() => {}), gone(call.signal)]); // then the server judges the other payload
-    }
-    return follow(live() ?? begin(call), call.signal);
-  };
-  return { state, live, send };
-}
-
-function intention(action = defaultAction(), settings = {}) {
-  const { state, live, send } = create(action, settings);
-  return {
-    action,
-    get requestId() { return state.requestId; },
-    get pending() { return !!live(); },
-    fetch: async (input, init) => send(prepare(action, settings, input, init)),
-  };
-}
-
-const calls = new Map();
-async function idemFetch(input, init) {
-  const { action = defaultAction(), ...settings } = init?.idem ?? {};
-  const call = prepare(action, settings, input, init);
-  const one = calls.get(call.id) ?? create(action, settings);
-  if (call.id) calls.set(call.id, one);
-  try {
-    return await one.send(call);
-  } finally {
-    if (!one.live() && calls.get(call.id) === one) calls.delete(call.id);
+    const cancel = call.cancel = (reason) => control.abort(reason);
+    const intention = unfinished[key] ??= { requestId };
+    const tell = call.tell = (name, more) => document?.dispatchEvent(new CustomEvent(`idem:${name}`, {
+      bubbles: true, detail: { action, cancel, requestId: intention.requestId, ...more },
+    }));
+    const end = (result) => {
+      const { response } = result;
+      calls.delete(key);
+      if (response?.headers.get('Idempotent-Replayed')) tell('replay', result);
+      tell(response?.status < 400 ? 'success' : 'error', result);
+      return response;
+    };
+    calls.set(key, call);
+    const answer = within(call.totalTimeout, control.signal, (signal) => {
+      call.signal = signal;
+      tell('start');
+      return run(call, intention);
+    });
+    answer.catch((error) => end({ error }));
+    call.answer = answer.then(end);
+    call.callers = 0;
+    return call;
   }
-}
 
-export const idem = { fetch: idemFetch, intention };
+  listen('pagehide', () => calls.forEach(({ request, cancel }) => request.keepalive || cancel()));
+
+  return {
+    async fetch(input, init = {}) {
+      const call = prepare(settings, input, init);
+      const { request, headers, signal } = call;
+      // No token for strangers: only for the page's own origin and those that are named.
+      const guarded = call.own || [origin, ...call.origins].includes(new URL(request.url).origin);
+      if (!guarded || /^(GET|HEAD|OPTIONS)$/.test(request.method)) return call.fetch(new Request(request, { headers }));
+      await identify(call);
+      signal.throwIfAborted();
+      const running = calls.get(call.key) ?? begin(call);
+      // Each caller may leave on its own; the call ends when the last one has left.
+      running.callers++;
+      signal.addEventListener('abort', () => --running.callers || running.cancel(signal.reason));
+      const response = await within(0, signal, () => running.answer);
+      return running.callers > 1 ? response.clone() : response;
+    },
+    token(init = {}) {
+      const call = prepare(settings, settings.tokenUrl ?? '/', init);
+      return obtain(pools, call, call.requestId);
+    },
+  };
+}

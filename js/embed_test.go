@@ -1,7 +1,9 @@
 package js_test
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -58,6 +60,21 @@ func TestNewAsset(t *testing.T) {
 	}
 	if other := js.NewAsset("a.b.js", source+" "); other.HashedName == got.HashedName || other.Integrity == got.Integrity || other.ETag == got.ETag {
 		t.Error("another content under the same hash")
+	}
+}
+
+// What a visitor loads is at most 4 KiB, as gzip -9 makes it.
+func TestClientIsSmall(t *testing.T) {
+	t.Parallel()
+	gzip := exec.CommandContext(t.Context(), "gzip", "-9")
+	gzip.Stdin = bytes.NewReader(js.Load().Source)
+	packed, err := gzip.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(packed))
+	if len(packed) > 4096 {
+		t.Errorf("%d bytes, want 4096 at most", len(packed))
 	}
 }
 

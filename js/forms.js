@@ -3,6 +3,7 @@ import { say, show, summarize } from './pending.js';
 const LIMIT = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
 const locks = new Map(); // form -> { event, timers, undo }
 const due = new WeakMap(); // form -> { token, at }
+let issue;
 
 const field = (form) => form.querySelector('[name=idempotent_token]');
 const marked = () => document.querySelectorAll('form[data-idem]');
@@ -62,12 +63,9 @@ async function renew(form, anew) {
   const { value } = input ?? {};
   const { act: action, rid } = claims(value);
   if (!action) return;
-  const body = JSON.stringify({ action, requestId: anew ? undefined : rid });
   try {
-    const url = form.getAttribute('data-idem') || '/idem/token';
-    const response = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
-    const { token, requestId } = await response.json();
-    if (!token || input.value !== value) return;
+    const { token, requestId } = await issue({ action, requestId: anew ? undefined : rid, tokenUrl: form.getAttribute('data-idem') });
+    if (input.value !== value) return;
     input.value = token;
     const id = form.querySelector('[name=idempotent_request_id]');
     if (id) id.value = requestId;
@@ -126,8 +124,9 @@ function shown({ persisted }) {
   }
 }
 
-/** Guards the forms marked data-idem in this document. What it returns is for libraries that send forms themselves. */
-export function startForms() {
+/** Guards the forms marked data-idem in this document. ask gives tokens, as a client's token does. What it returns is for libraries that send forms themselves. */
+export function startForms(ask) {
+  issue = ask;
   addEventListener('submit', submitted, true);
   addEventListener('pageshow', shown);
   addEventListener('focusin', ({ target }) => {

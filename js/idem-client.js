@@ -1,8 +1,12 @@
-// The browser client: the default instance, and the forms where there is a document. Types and documentation: idem-client.d.ts
-import { idem as client } from './client.js';
+// The browser client: createClient, the default instance, and the forms where there is a document. Types and documentation: idem-client.d.ts
+import { createClient } from './client.js';
 import { startForms } from './forms.js';
+import { document } from './page.js';
 
-const first = !globalThis.idem; // a second copy would listen twice
-if (first) globalThis.idem = Object.freeze({ ...client, forms: globalThis.document && startForms() });
+if (!globalThis.idem) { // a second copy would listen twice
+  const client = createClient();
+  globalThis.idem = { ...client, forms: document && startForms(client.token) };
+}
 
 export const { idem } = globalThis;
+export { createClient };

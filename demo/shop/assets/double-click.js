@@ -1,7 +1,7 @@
 // Two buttons that order the same thing: one sends a request for each click, the other has one intention.
 const page = document.querySelector('[data-view]');
 const requestId = `double-click.${page.dataset.view}`;
-const intention = idem.intention('order.create', { requestId });
+const action = 'order.create';
 const through = document.getElementById('through');
 const json = { 'Content-Type': 'application/json' };
 const post = (url, order, headers) => fetch(url, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(order) });
@@ -9,15 +9,19 @@ const post = (url, order, headers) => fetch(url, { method: 'POST', headers: { ..
 const guarded = '/api/orders?delay=800ms';
 const ways = {
   unguarded: (order) => ({ sent: true, answer: post('/api/unguarded/orders?delay=800ms', order) }),
-  guarded: (order) => (through.checked ? { sent: true, answer: past(order) } : { sent: !intention.pending, answer: once(order) }),
+  guarded: (order) => (through.checked ? { sent: true, answer: past(order) } : once(order)),
 };
 
-const once = (order) => intention.fetch(guarded, { method: 'POST', headers: json, body: JSON.stringify(order) });
+let running = 0;
+function once(order) {
+  const sent = !running++;
+  return { sent, answer: idem.fetch(guarded, { action, requestId, json: order }).finally(() => { running--; }) };
+}
 
 // past leaves the client out: each click is a request of its own under the same token, as a browser without JavaScript would send it.
 let token;
 async function past(order) {
-  token ??= post('/idem/token', { action: 'order.create', requestId }).then((answer) => answer.json());
+  token ??= post('/idem/token', { action, requestId }).then((answer) => answer.json());
   return post(guarded, order, { 'Idempotent-Token': (await token).token });
 }
 

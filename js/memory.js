@@ -1,0 +1,36 @@
+import { document, listen } from './page.js';
+
+/** The intentions that were begun and not finished: key to { token, requestId, fresh }. */
+export let unfinished = {};
+
+let away;
+
+// Kept only while nobody looks at the page: a duplicate of a living tab, which gets a copy of the storage, finds nothing in it. What is found counts,
+// not what this page remembers: another page of the tab may have finished some meanwhile. A frame shares the storage with the page around it.
+// Absent, full or denied storage is a memory that ends with the page.
+function turn(leaving) {
+  try {
+    const name = `idem${location.pathname}`;
+    away = leaving;
+    if (away) sessionStorage[name] = JSON.stringify(unfinished);
+    else {
+      unfinished = JSON.parse(sessionStorage[name]); // fails where there is none
+      delete sessionStorage[name];
+    }
+  } catch {}
+}
+
+/** To be called after each change of unfinished. */
+export const save = () => away && turn(true);
+
+/** Short, because what was typed does not belong in storage. Of different ones one in 10^12 has the same. */
+export function digest(parts) {
+  let sum = 0;
+  for (const char of String(parts)) sum = (sum * 8191 + char.codePointAt()) % 1000000000039;
+  return sum;
+}
+
+listen('pagehide', () => turn(true));
+listen('pageshow', () => turn());
+listen('visibilitychange', () => turn(document.hidden));
+turn();
