@@ -57,6 +57,10 @@ screenshots: components ## make a picture of every page in every state, on phone
 picture: components ## make the README's picture of the double-clicked page: docs/double-click.png
 	IDEM_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestDoubleClickPage$$' ./e2e
 
+.PHONY: gestures
+gestures: components ## submit twice in four ways, with and without the client, and print the POSTs and orders that came of it
+	$(GO) test -count=1 -v -run '^TestGestures$$' ./e2e
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for half a minute
 	@$(GO) list $(packages) | while read -r package; do \
