@@ -15,8 +15,8 @@ const library = `(window.calls = 0, addEventListener('submit', async (event) => 
 	const body = new URLSearchParams(new FormData(form, submitter));
 	const { ok } = await fetch(window.fails ? '/nowhere' : '/nothing', { method: 'POST', body });
 	if (!ok) document.querySelector('#errors').innerHTML = '<div id=summary role=alert tabindex=-1>Too little tea</div>';
-	window.given = idem.forms.give(form, ok).then(() => performance.now());
 	window.answered ??= performance.now();
+	window.given = idem.forms.give(form, ok).then(() => performance.now());
 }), true)`
 
 // After a failure the form is as it was, and what is said of the failure has the focus.
