@@ -6,8 +6,11 @@
 //
 // The default instance is globalThis.idem too; a second copy of the script does nothing and exports the first one's instance.
 //
-// Forms: <form method="post" data-idem> sends once until an answer comes. data-idem-busy on a button is its label meanwhile;
-// data-idem-timeout on the form is after how many milliseconds (30000) a submission that went nowhere gives the form back.
+// Forms: <form method="post" data-idem="/idem/token"> sends once until an answer comes; the value is where its token is renewed. Until then it is
+// aria-busy, its buttons are aria-disabled, its fields readonly, and data-idem-busy is the label of the button that was pressed. data-idem-timeout is
+// after how many milliseconds (30000) a submission that went nowhere gives the form back. What becomes of it is said in the element behind the form, or
+// else in the first of the page that has role="status" and data-idem-sending; further texts are data-idem-working (after 15 s, or half of the
+// time-out), -done, -failed and -sent (Back brought the form). After a failure [role=alert][tabindex] gets the focus.
 
 /** What is known of an attempt when it is asked whether to try again. */
 export interface Attempt {
