@@ -66,9 +66,9 @@ async function renew(form, anew) {
   try {
     const { token, requestId } = await issue({ action, requestId: anew ? undefined : rid, tokenUrl: form.getAttribute('data-idem') });
     if (input.value !== value) return;
-    input.value = token;
-    const id = form.querySelector('[name=idempotent_request_id]');
-    if (id) id.value = requestId;
+    // What is put in as a value Firefox would bring back on reload, in a page with a newer token.
+    input.setAttribute('value', token);
+    form.querySelector('[name=idempotent_request_id]')?.setAttribute('value', requestId);
     watch(form);
   } catch {}
 }
@@ -80,7 +80,6 @@ function watch(form) {
   if (!exp || !form.isConnected) return;
   const known = due.get(form);
   if (known?.token !== input.value) {
-    input.autocomplete = 'off'; // or a reload may bring an old token back
     const ms = Math.min((exp - iat) * 600, 864e5);
     due.set(form, { token: input.value, at: Date.now() + ms });
     setTimeout(watch, ms + 99, form);
