@@ -1,4 +1,4 @@
-import { digest, save, unfinished } from './memory.js';
+import { digest, save, start, unfinished } from './memory.js';
 import { document, listen, meta, origin } from './page.js';
 import { RETRY, attempt, repeat, within } from './retry.js';
 import { obtain } from './tokens.js';
@@ -39,6 +39,7 @@ async function identify(call) {
 export function createClient(settings = {}) {
   const calls = new Map();
   let pools = {};
+  start();
 
   async function run(call, intention) {
     const { headers, own, key, body } = call;
@@ -98,10 +99,10 @@ export function createClient(settings = {}) {
   return {
     async fetch(input, init = {}) {
       const call = prepare(settings, input, init);
-      const { request, headers, signal } = call;
+      const { request, headers, signal, fetch } = call;
       // No token for strangers: only for the page's own origin and those that are named.
       const guarded = call.own || [origin, ...call.origins].includes(new URL(request.url).origin);
-      if (!guarded || /^(GET|HEAD|OPTIONS)$/.test(request.method)) return call.fetch(new Request(request, { headers }));
+      if (!guarded || /^(GET|HEAD|OPTIONS)$/.test(request.method)) return fetch(new Request(request, { headers }));
       await identify(call);
       signal.throwIfAborted();
       const running = calls.get(call.key) ?? begin(call);

@@ -138,12 +138,12 @@ export interface Forms {
   give(form: HTMLFormElement, done: boolean): Promise<void>;
 }
 
-/** The default instance. Where there is a document it guards the forms in it. */
-export declare const idem: Client & { readonly forms?: Forms };
+/** The default instance: it guards the forms where there is a document, and makes clients for scripts that are not modules. */
+export declare const idem: Client & { readonly createClient: typeof createClient; readonly forms?: Forms };
 
 declare global {
   // eslint-disable-next-line no-var
-  var idem: Client & { readonly forms?: Forms };
+  var idem: Client & { readonly createClient: typeof createClient; readonly forms?: Forms };
 
   /** Dispatched on the document, once a call and not once a caller; they bubble to the window. Each start is followed by one success or error. */
   interface DocumentEventMap {

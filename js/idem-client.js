@@ -1,12 +1,12 @@
 // The browser client: createClient, the default instance, and the forms where there is a document. Types and documentation: idem-client.d.ts
-import { createClient } from './client.js';
+import { createClient as create } from './client.js';
 import { startForms } from './forms.js';
 import { document } from './page.js';
 
-if (!globalThis.idem) { // a second copy would listen twice
-  const client = createClient();
-  globalThis.idem = { ...client, forms: document && startForms(client.token) };
+if (!globalThis.idem) { // a second copy would listen and remember twice
+  const client = create();
+  globalThis.idem = { ...client, createClient: create, forms: document && startForms(client.token) };
 }
 
 export const { idem } = globalThis;
-export { createClient };
+export const { createClient } = idem;

@@ -8,10 +8,10 @@ let away;
 // Kept only while nobody looks at the page: a duplicate of a living tab, which gets a copy of the storage, finds nothing in it. What is found counts,
 // not what this page remembers: another page of the tab may have finished some meanwhile. A frame shares the storage with the page around it.
 // Absent, full or denied storage is a memory that ends with the page.
-function turn(leaving) {
+function turn(seen) {
   try {
     const name = `idem${location.pathname}`;
-    away = leaving;
+    away = !seen;
     if (away) sessionStorage[name] = JSON.stringify(unfinished);
     else {
       unfinished = JSON.parse(sessionStorage[name]); // fails where there is none
@@ -21,7 +21,7 @@ function turn(leaving) {
 }
 
 /** To be called after each change of unfinished. */
-export const save = () => away && turn(true);
+export const save = () => away && turn();
 
 /** Short, because what was typed does not belong in storage. Of different ones one in 10^12 has the same. */
 export function digest(parts) {
@@ -30,7 +30,10 @@ export function digest(parts) {
   return sum;
 }
 
-listen('pagehide', () => turn(true));
-listen('pageshow', () => turn());
-listen('visibilitychange', () => turn(document.hidden));
-turn();
+/** Begins to remember. */
+export function start() {
+  listen('pagehide', () => turn());
+  listen('pageshow', turn);
+  listen('visibilitychange', () => turn(!document.hidden));
+  turn(true);
+}

@@ -47,7 +47,7 @@ export async function attempt(input, init, { timeout, fetch, signal }) {
   try {
     return await within(timeout, signal, async (signal) => {
       const response = await fetch(new Request(input, { ...init, signal }));
-      return { response, code: response.status > 399 && (await response.clone().json().catch(() => 0))?.code };
+      return { response, code: !response.ok && (await response.clone().json().catch(() => 0))?.code };
     });
   } catch (error) {
     return { error };
