@@ -133,6 +133,9 @@ func (p *rows) show(w http.ResponseWriter, r *http.Request) {
 	// Libraries bring styles of their own into the page.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; connect-src 'self'; form-action 'self'; style-src 'unsafe-inline' 'self'")
 	head := templ.Join(templ.Raw(`<!doctype html><title>rows</title><script src="/library.js" defer></script>`), templates.Script(""), p.library.hook(""))
+	if r.URL.Query().Has("after") {
+		head = templ.Join(head, templ.Raw(`<link rel="stylesheet" href="/slow">`)) // Turbo shows the page when that is there
+	}
 	if err := templ.Join(head, p.page, templ.Raw(`<output id="total"></output>`)).Render(r.Context(), w); err != nil {
 		p.Error(err)
 	}

@@ -32,7 +32,7 @@ func TestTurboRows(t *testing.T) {
 	p.want("a=a", "a=a", "b=b", "b=b", "c=c", "c=c")
 }
 
-// TestTurboRedirect: the page that an answer leads to has a form of its own, and Back shows none that was sent already.
+// TestTurboRedirect: the page that an answer leads to takes its time. Then it has a form of its own, and Back shows none that was sent already.
 func TestTurboRedirect(t *testing.T) {
 	t.Parallel()
 	l := turbo()
@@ -40,7 +40,8 @@ func TestTurboRedirect(t *testing.T) {
 		http.Redirect(w, r, "/?after", http.StatusSeeOther)
 	})
 	old := p.token("a")
-	p.DoubleClick("#row-a button")
+	testkit.Eval[int](p.Browser, `window.clicking = setInterval(() => document.querySelector("#row-a button").click(), 20)`)
+	p.until(`document.querySelector("link") !== null && (clearInterval(clicking), true)`)
 	p.until(`location.search === "?after" && document.querySelector("[aria-busy]") === null`)
 	p.want("a=a")
 	testkit.Eval[bool](p.Browser, `setTimeout(() => history.back()), true`)

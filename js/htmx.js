@@ -7,7 +7,7 @@
 const TOKEN = 'idempotent_token';
 const REST_MS = 500; // as long as the client's forms swallow clicks after a success
 const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page
-const resting = new WeakSet(); // forms that an answer has just brought: a click still meant their predecessors
+const resting = new WeakSet(); // forms that an answer has just brought
 
 const on = (names, step) => names.split(' ').forEach((name) => addEventListener(name, step));
 const marked = () => [...document.querySelectorAll('form[data-idem]')];
@@ -18,6 +18,14 @@ function asked({ ctx, elt, requestConfig = {}, verb = requestConfig.verb }) {
   const method = (ctx?.request.method ?? verb).toUpperCase();
   return { source, method, form: method !== 'GET' && form?.matches('[data-idem]') ? form : undefined };
 }
+
+// A click on a form that an answer is just bringing, or has just brought, still meant its predecessor. htmx 2 lets the browser send it at first.
+const unmeant = (form) => resting.has(form) || [...sent.values()].some(({ before, swapping }) => swapping && !before.has(form));
+addEventListener('submit', (event) => {
+  if (!unmeant(event.target)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
 
 // A token that htmx would put into the URL goes into the header: there it would be refused, and logged on the way.
 on('htmx:configRequest htmx:config:request', ({ detail }) => {
@@ -34,12 +42,14 @@ on('htmx:beforeRequest htmx:before:request', (event) => {
   const { form, source } = asked(event.detail);
   if (!form || event.defaultPrevented) return;
   const { submitter } = ctx?.request ?? requestConfig.triggeringEvent ?? {};
-  const gone = resting.has(form) || !form.isConnected; // htmx queues a second click, and sends it when the first is answered
-  if (gone || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
+  const gone = !form.isConnected; // htmx queues a second click, and sends it when the first is answered
+  if (gone || unmeant(form) || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
   sent.set(ctx ?? xhr, { form, before: new WeakSet(marked()) });
   const refusal = source.previousElementSibling;
   if (refusal?.matches('.idem-problem')) refusal.remove();
 });
+
+on('htmx:before:swap', ({ detail: { ctx } }) => { if (sent.has(ctx)) sent.get(ctx).swapping = true; });
 
 function give(request, done) {
   const { form, before } = sent.get(request) ?? {};
