@@ -2,11 +2,14 @@ package js_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -71,4 +74,38 @@ func TestFormIsPending(t *testing.T) {
 	if s.count() != 1 || s.posts[0] != "elements=tea&getAttribute2=fixed&note=with+a+lid&size=big&gift=on&then=receipt" {
 		t.Errorf("posts: %q", s.posts)
 	}
+}
+
+// What a person hears while the answer takes long, and when the form is given back: by the browser's clock, put forward.
+func TestFormThatTakesLong(t *testing.T) {
+	s := newShop(t, framed(orderForm)+says)
+	b := open(t, s)
+	b.Click("#a")
+	b.Until(status + ` === 'Sending'`)
+	expired := make(chan struct{}, 1)
+	b.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		return chromedp.Listen(ctx, func(event any) {
+			if _, ok := event.(*emulation.EventVirtualTimeBudgetExpired); ok {
+				expired <- struct{}{}
+			}
+		})
+	}))
+	for _, step := range []struct {
+		seconds float64
+		says    string
+	}{{14, "Sending"}, {2, "Working"}, {12, "Working"}, {3, ""}} {
+		b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			milliseconds := step.seconds * 1000
+			_, err := cdp.Call(ctx, target, emulation.SetVirtualTimePolicy,
+				emulation.SetVirtualTimePolicyParams{Policy: emulation.VirtualTimePolicyAdvance, Budget: &milliseconds})
+			select {
+			case <-expired:
+			case <-time.After(30 * time.Second):
+				err = errors.New("the clock does not go forward")
+			}
+			return err
+		}))
+		testkit.Check(b, status, step.says)
+	}
+	testkit.Check(b, `document.querySelectorAll('[aria-busy], [aria-disabled]').length`, 0)
 }

@@ -128,6 +128,13 @@ func (s *shop) post(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/done", http.StatusSeeOther)
 }
 
+// signs is how many tokens there are.
+func (s *shop) signs() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.signed
+}
+
 func (s *shop) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,9 +92,8 @@ function watch(form) {
   }
 }
 
-// Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels
-// is known only after the event: the lock is taken at once and given back then. The buttons are touched after it too,
-// when the browser has collected the fields; a button disabled earlier would not be among them.
+// Capturing at the window comes before every handler, so a blocked submit reaches none. Whether one of them cancels is known only after the event. The
+// buttons are touched after it too, when the browser has collected the fields: a button disabled earlier would not be among them.
 function submitted(event) {
   const { target: form, submitter } = event;
   if (!form.matches?.('form[data-idem]')) return;
@@ -105,11 +104,7 @@ function submitted(event) {
   }
   const lock = { event };
   locks.set(form, lock);
-  setTimeout(() => {
-    if (locks.get(form) !== lock) return;
-    if (!event.defaultPrevented) take(form, submitter);
-    else if (!lock.undo) free(form);
-  });
+  setTimeout(() => { if (locks.get(form) === lock && !event.defaultPrevented) take(form, submitter); });
 }
 
 // A page that Back brought out of the cache is as it was left: locked, with a token that may have expired. It is renewed, not replaced: the same again

@@ -15,7 +15,6 @@ export function show(form, submitter) {
   const undo = [];
   const set = (element, name, value) => {
     const before = element.getAttribute(name);
-    if (before === value) return;
     element.setAttribute(name, value);
     undo.push(() => {
       if (element.getAttribute(name) !== value) return;
