@@ -139,3 +139,25 @@ func TestSinglePage(t *testing.T) {
 	b.Until(`document.getElementById('pill').textContent.startsWith('Done')`)
 	s.wantOrders(wanted, 3)
 }
+
+// query#6238: a reload lost the call that ran. Here the same again, on the page that was loaded anew, is the same order.
+func TestSinglePageReloaded(t *testing.T) {
+	t.Parallel()
+	s, b := open(t, onSQLite(t)), testkit.Chromium(t)
+	wanted := item()
+	order := func() {
+		t.Helper()
+		testkit.Eval[string](b, fmt.Sprintf(`(document.getElementById('trouble').value = '?delay=5s', document.getElementById('item').value = %q)`, wanted))
+		press(t, b, "button.primary")
+		b.Until(`document.getElementById('request').textContent !== 'not known yet'`)
+	}
+	b.Visit(s.url + "/spa")
+	order()
+	first := testkit.Eval[string](b, `document.getElementById('request').textContent`)
+	b.Visit(s.url + "/spa")
+	order()
+	testkit.Check(b, `document.getElementById('request').textContent`, first)
+	b.Until(`document.getElementById('pill').textContent.startsWith('Done')`)
+	s.wantOrders(wanted, 1)
+	testkit.Check(b, `sessionStorage.order === undefined`, true)
+}

@@ -18,11 +18,10 @@ function once(order) {
   return { sent, answer: idem.fetch(guarded, { action, requestId, json: order }).finally(() => { running--; }) };
 }
 
-// past leaves the client out: each click is a request of its own under the same token, as a browser without JavaScript would send it.
-let token;
+// past leaves the client out: each click is a request of its own under a token of the same intention, as a browser without JavaScript would send it.
 async function past(order) {
-  token ??= post('/idem/token', { action, requestId }).then((answer) => answer.json());
-  return post(guarded, order, { 'Idempotent-Token': (await token).token });
+  const { token } = await idem.token({ action, requestId });
+  return post(guarded, order, { 'Idempotent-Token': token });
 }
 
 const sides = [...page.querySelectorAll('[data-side]')].map((element) => ({
@@ -34,6 +33,14 @@ sides.forEach((side) => side.element.querySelector('form').addEventListener('sub
   event.preventDefault();
   click(side);
 }));
+
+// What the client does unasked is a request, too.
+document.addEventListener('idem:retry', ({ detail: { response } }) => {
+  const side = sides.find(({ name }) => name === 'guarded');
+  side.request++;
+  side.lines[side.sent - 1].went.textContent += `, ${response?.status ?? 'no connection'}, sent again`;
+  show(side);
+});
 
 async function click(side) {
   const { sent, answer } = ways[side.name]({ item: side.item, quantity: 1 });
