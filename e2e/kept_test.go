@@ -66,14 +66,14 @@ func TestTypedForLongerThanATokenLives(t *testing.T) {
 	for how, scripts := range map[string]bool{"with JavaScript": true, "without JavaScript": false} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			p := sits(t, start(t, embedded(t), "IDEM_TOKEN_TTL=2s"), scripts)
+			p := sits(t, start(t, embedded(t), "IDEM_TOKEN_TTL=5s"), scripts)
 			item, note, typed := p.item(), "", time.Now()
 			p.open("/form")
 			p.enter("item", item)
 			testkit.Eventually(t, 20*time.Second, "it takes longer to type than the token lives", func() bool {
 				note = strings.Repeat("a line\nand ", int(time.Since(typed)/time.Second))
 				p.enter("note", note)
-				return time.Since(typed) > 5*time.Second
+				return time.Since(typed) > 8*time.Second
 			})
 			p.Click("button.primary")
 			if !scripts {
