@@ -2,6 +2,7 @@ package js_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -29,6 +30,14 @@ func TestNoTokenNoRetry(t *testing.T) {
 		}
 		testkit.Check(b, fmt.Sprintf(post, `, origins: ['`+there.URL+`']`), 201)
 		same(t, there.reached(3)[1:]...)
+	})
+	t.Run("a redirect to another origin", func(t *testing.T) {
+		t.Parallel()
+		there := newAPI(t)
+		here := newAPI(t, answer{status: http.StatusTemporaryRedirect, headers: map[string]string{"Location": there.URL + "/orders"}})
+		testkit.Check(here.open(), sends(`{ json: 1, retry: { limit: 0 } }`), "TypeError")
+		here.reached(1)
+		there.reached(0)
 	})
 	t.Run("the token service refuses", func(t *testing.T) {
 		t.Parallel()
@@ -166,6 +175,19 @@ func TestNoRetriesAfterTheEnd(t *testing.T) {
 	testkit.Check(b, `window.said`, "AbortError")
 	testkit.Check(b, sends(`{ json: 1 }`), "201")
 	same(t, a.reached(2)...)
+}
+
+// What is meant to outlive the page is not ended with it.
+func TestKeepaliveOutlivesThePage(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	b := a.open()
+	testkit.Eval[bool](b, `(async () => {
+		const { token } = await idem.token();
+		idem.fetch('/orders', { json: 1, keepalive: true, headers: { 'Idempotent-Token': token } });
+		await Promise.resolve();
+		setTimeout(() => { location = '/elsewhere'; }); })(), true`)
+	a.reached(1)
 }
 
 // There is no crypto.randomUUID, no crypto.subtle and no navigator.locks on plain http.

@@ -21,7 +21,7 @@ function prepare(settings, input, init) {
   call.action ??= meta('action') ?? 'default';
   call.tokenUrl = new URL(call.tokenUrl || meta('token-url') || '/idem/token', request.url);
   call.requestId = headers.get(call.requestIdHeader) ?? call.requestId;
-  call.own = [call.tokenHeader, 'Idempotency-Key'].map((name) => headers.get(name)).join('');
+  call.own = headers.get(call.tokenHeader) ?? headers.get('Idempotency-Key');
   return call;
 }
 
@@ -30,14 +30,14 @@ function prepare(settings, input, init) {
 async function identify(call) {
   const { action, requestId, request: { method, url }, headers, own } = call;
   call.body = await call.request.arrayBuffer();
-  const boundary = /boundary=(.+)/.exec(headers.get('Content-Type'))?.[1];
+  const boundary = headers.get('Content-Type')?.split('boundary=')[1];
   const text = new TextDecoder('latin1').decode(call.body).split(boundary);
   call.key = digest([action, requestId, method, url, own, headers.get('Authorization'), ...text]);
 }
 
 /** A client with settings of its own. Types and documentation: idem-client.d.ts */
 export function createClient(settings = {}) {
-  const calls = new Map();
+  const calls = {};
   let pools = {};
   start();
 
@@ -53,7 +53,9 @@ export function createClient(settings = {}) {
         headers.set(call.requestIdHeader, intention.requestId);
         save();
       }
-      const result = await attempt(call.request, { headers, body }, call);
+      // A redirect would carry the token elsewhere.
+      const mode = own || call.origins[0] ? undefined : 'same-origin';
+      const result = await attempt(call.request, { headers, body, mode }, call);
       if (own || result.code !== 'token_expired' || !renewals) return result;
       intention.fresh = 1;
       return send(renewals - 1);
@@ -77,12 +79,12 @@ export function createClient(settings = {}) {
     }));
     const end = (result) => {
       const { response } = result;
-      calls.delete(key);
+      delete calls[key];
       if (response?.headers.get('Idempotent-Replayed')) tell('replay', result);
       tell(response?.status < 400 ? 'success' : 'error', result);
       return response;
     };
-    calls.set(key, call);
+    calls[key] = call;
     const answer = within(call.totalTimeout, control.signal, (signal) => {
       call.signal = signal;
       tell('start');
@@ -94,7 +96,7 @@ export function createClient(settings = {}) {
     return call;
   }
 
-  listen('pagehide', () => calls.forEach(({ request, cancel }) => request.keepalive || cancel()));
+  listen('pagehide', () => Object.values(calls).forEach(({ request, cancel }) => request.keepalive || cancel()));
 
   return {
     async fetch(input, init = {}) {
@@ -105,7 +107,7 @@ export function createClient(settings = {}) {
       if (!guarded || /^(GET|HEAD|OPTIONS)$/.test(request.method)) return fetch(new Request(request, { headers }));
       await identify(call);
       signal.throwIfAborted();
-      const running = calls.get(call.key) ?? begin(call);
+      const running = calls[call.key] ?? begin(call);
       // Each caller may leave on its own; the call ends when the last one has left.
       running.callers++;
       signal.addEventListener('abort', () => --running.callers || running.cancel(signal.reason));

@@ -23,11 +23,15 @@ function turn(seen) {
 /** To be called after each change of unfinished. */
 export const save = () => away && turn();
 
-/** Short, because what was typed does not belong in storage. Of different ones one in 10^12 has the same. */
+/** Short, because what was typed does not belong in storage. 64 bits keep others apart. */
 export function digest(parts) {
-  let sum = 0;
-  for (const char of String(parts)) sum = (sum * 8191 + char.codePointAt()) % 1000000000039;
-  return sum;
+  let a = 0, b = 0;
+  const text = String(parts);
+  for (let i = 0; i < text.length; i++) {
+    a = Math.imul(a ^ text.charCodeAt(i), 0x1000193);
+    b = Math.imul(b, 31) + a | 0;
+  }
+  return [a, b];
 }
 
 /** Begins to remember. */

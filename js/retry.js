@@ -34,7 +34,6 @@ function pause(count, response, { maxRetryAfter, backoffLimit, delay, jitter }) 
 
 // A suppressed duplicate must not be sent again, nor what conflicts with something that waiting does not end.
 function transient({ response, code }, { statusCodes }) {
-  if (!response) return true;
   const { status, headers } = response;
   if (status === 409) return code === 'in_progress';
   if (status === 429) return code === 'rate_limited' || (code !== 'duplicate_in_window' && headers.has('Retry-After'));
@@ -60,7 +59,7 @@ export async function repeat(send, { retry, tell }) {
     const result = await send();
     const { response, error } = result;
     const state = { ...result, retryCount: count };
-    if (response?.ok || count > retry.limit || !(await retry.shouldRetry?.(state) ?? transient(result, retry))) {
+    if (response?.ok || count > retry.limit || !(await retry.shouldRetry?.(state) ?? (error || transient(result, retry)))) {
       if (error) throw error;
       return result;
     }

@@ -13,9 +13,9 @@ function embedded(action, id) {
 async function ask(call, body) {
   const headers = new Headers(call.headers);
   headers.set('Content-Type', 'application/json');
-  const init = { method: 'POST', credentials: call.credentials, headers, body: JSON.stringify(body) };
+  const init = { method: 'POST', credentials: call.request.credentials, headers, body: JSON.stringify(body) };
   const { response } = await repeat(() => attempt(call.tokenUrl, init, call), call);
-  if (!response.ok) throw Object.assign(new Error(`idem: token ${response.status}`), { response });
+  if (!response.ok) throw Object.assign(new Error('idem: no token'), { response });
   return response.json();
 }
 
@@ -27,7 +27,7 @@ export async function obtain(pools, call, requestId) {
   if (!count || requestId) return ask(call, { action, requestId });
   const pool = pools[action] ??= [];
   const fill = async (asking) => pool.push(...(await ask(asking, { action, count })).tokens);
-  if (!pool.length) await fill(call);
+  while (!pool.length) await fill(call);
   const grant = pool.shift();
   if (!pool.length) fill({ ...call, tell: undefined }).catch(() => {}); // the next one need not wait
   return grant;
