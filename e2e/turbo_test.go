@@ -40,8 +40,8 @@ func TestTurboRedirect(t *testing.T) {
 		http.Redirect(w, r, "/?after", http.StatusSeeOther)
 	})
 	old := p.token("a")
-	testkit.Eval[int](p.Browser, `window.clicking = setInterval(() => document.querySelector("#row-a button").click(), 20)`)
-	p.until(`document.querySelector("link") !== null && (clearInterval(clicking), true)`)
+	testkit.Eval[bool](p.Browser, `window.clicking = setInterval(() => document.querySelector("#row-a button").click(), 20),
+		addEventListener("turbo:render", () => setTimeout(() => clearInterval(clicking), 300)), true`)
 	p.until(`location.search === "?after" && document.querySelector("[aria-busy]") === null`)
 	p.want("a=a")
 	testkit.Eval[bool](p.Browser, `setTimeout(() => history.back()), true`)

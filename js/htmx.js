@@ -6,21 +6,21 @@
 //                          in the page gets a fresh token and is given back when that is in, not before 500 ms.
 const TOKEN = 'idempotent_token';
 const REST_MS = 500; // as long as the client's forms swallow clicks after a success
-const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page
-const resting = new WeakSet(); // forms that an answer has just brought
+const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page before
+const recent = new Set(); // of the answers that come into the page, or came just now, those forms before
 
-const on = (names, step) => names.split(' ').forEach((name) => addEventListener(name, step));
-const marked = () => [...document.querySelectorAll('form[data-idem]')];
+const on = (names, step, options) => names.split(' ').forEach((name) => addEventListener(name, step, options));
+const marked = (element) => element?.matches('form[data-idem]');
 
 function asked({ ctx, elt, requestConfig = {}, verb = requestConfig.verb }) {
   const source = ctx?.sourceElement ?? elt;
   const form = source.matches('form') ? source : source.form ?? source.closest('form');
   const method = (ctx?.request.method ?? verb).toUpperCase();
-  return { source, method, form: method !== 'GET' && form?.matches('[data-idem]') ? form : undefined };
+  return { source, method, form: method !== 'GET' && marked(form) ? form : undefined };
 }
 
-// A click on a form that an answer is just bringing, or has just brought, still meant its predecessor. htmx 2 lets the browser send it at first.
-const unmeant = (form) => resting.has(form) || [...sent.values()].some(({ before, swapping }) => swapping && !before.has(form));
+// A click on a form that an answer has just brought still meant its predecessor. htmx 2 lets the browser send it at first.
+const unmeant = (form) => marked(form) && [...recent].some((before) => !before.has(form));
 addEventListener('submit', (event) => {
   if (!unmeant(event.target)) return;
   event.preventDefault();
@@ -44,21 +44,19 @@ on('htmx:beforeRequest htmx:before:request', (event) => {
   const { submitter } = ctx?.request ?? requestConfig.triggeringEvent ?? {};
   const gone = !form.isConnected; // htmx queues a second click, and sends it when the first is answered
   if (gone || unmeant(form) || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
-  sent.set(ctx ?? xhr, { form, before: new WeakSet(marked()) });
+  sent.set(ctx ?? xhr, { form, before: new WeakSet(document.forms) });
   const refusal = source.previousElementSibling;
   if (refusal?.matches('.idem-problem')) refusal.remove();
 });
 
-on('htmx:before:swap', ({ detail: { ctx } }) => { if (sent.has(ctx)) sent.get(ctx).swapping = true; });
+on('htmx:before:swap', ({ detail: { ctx } }) => { if (sent.has(ctx)) recent.add(sent.get(ctx).before); });
 
 function give(request, done) {
   const { form, before } = sent.get(request) ?? {};
   if (!sent.delete(request)) return;
   globalThis.idem.forms.give(form, done);
-  for (const fresh of done ? marked().filter((other) => !before.has(other)) : []) {
-    resting.add(fresh);
-    setTimeout(() => resting.delete(fresh), REST_MS);
-  }
+  recent.add(before);
+  setTimeout(() => recent.delete(before), done ? REST_MS : 0);
 }
 
 // Where the answer leads elsewhere, the page is about to go: until it does, the form is being sent.
@@ -67,7 +65,7 @@ on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
   const header = (name) => (ctx ? ctx.response.headers.get(name) : xhr.getResponseHeader(name));
   const done = status >= 200 && status < 400;
   if (!done || !['HX-Redirect', 'HX-Refresh', 'HX-Location'].some(header)) give(ctx ?? xhr, done);
-  else on('htmx:afterSwap htmx:after:swap', () => give(ctx ?? xhr, true));
+  else on('htmx:afterSwap htmx:after:swap', () => give(ctx ?? xhr, true), { once: true });
 });
 
 // htmx 2 shows no answer of 400 and above, unless told. Where it goes, the server says.
