@@ -24,18 +24,20 @@ func TestFormArrives(t *testing.T) {
 		twice string // an expression that is evaluated twice
 		want  string
 	}{
-		"click":                          {`document.getElementById('a').click()`, "item=tea&then=receipt"},
-		"click outside of the form":      {`document.getElementById('o').click()`, "item=tea&then=outside"},
-		"another address and type":       {`document.getElementById('e').click()`, "item=tea\r\nthen=letter\r\n"},
-		"picture":                        {`document.getElementById('p').click()`, "item=tea&at.x=0&at.y=0"},
-		"requestSubmit":                  {f + `.requestSubmit()`, "item=tea"},
-		"requestSubmit with a button":    {f + `.requestSubmit(document.getElementById('a'))`, "item=tea&then=receipt"},
-		"submit":                         {f + `.submit()`, "item=tea"},
-		"submit, then requestSubmit":     {f + `[window.then ? 'requestSubmit' : (window.then = 'submit')]()`, "item=tea"},
-		"requestSubmit, then submit":     {f + `[window.then ? 'submit' : (window.then = 'requestSubmit')]()`, "item=tea"},
-		"submit by a click's handler":    {`(document.getElementById('a').onclick ??= () => f.submit(), document.getElementById('a').click())`, "item=tea"},
-		"submit by a submit's handler":   {`(f.onsubmit ??= (e) => { e.preventDefault(); f.submit(); }, f.requestSubmit())`, "item=tea"},
-		"disabled by a submit's handler": {`(f.onsubmit ??= (e) => setTimeout(() => { e.submitter.disabled = true; }), document.getElementById('a').click())`, "item=tea&then=receipt"},
+		"click":                           {`document.getElementById('a').click()`, "item=tea&then=receipt"},
+		"click outside of the form":       {`document.getElementById('o').click()`, "item=tea&then=outside"},
+		"another address and type":        {`document.getElementById('e').click()`, "item=tea\r\nthen=letter\r\n"},
+		"picture":                         {`document.getElementById('p').click()`, "item=tea&at.x=0&at.y=0"},
+		"requestSubmit":                   {f + `.requestSubmit()`, "item=tea"},
+		"requestSubmit with a button":     {f + `.requestSubmit(document.getElementById('a'))`, "item=tea&then=receipt"},
+		"submit":                          {f + `.submit()`, "item=tea"},
+		"submit, then requestSubmit":      {f + `[window.then ? 'requestSubmit' : (window.then = 'submit')]()`, "item=tea"},
+		"requestSubmit, then submit":      {f + `[window.then ? 'submit' : (window.then = 'requestSubmit')]()`, "item=tea"},
+		"submit by a click's handler":     {`(document.getElementById('a').onclick ??= () => f.submit(), document.getElementById('a').click())`, "item=tea"},
+		"submit by a submit's handler":    {`(f.onsubmit ??= (e) => { e.preventDefault(); f.submit(); }, f.requestSubmit())`, "item=tea"},
+		"submitted first, then cancelled": {`(f.onsubmit ??= (e) => { f.submit(); e.preventDefault(); }, f.requestSubmit())`, "item=tea"},
+		"submitted, and not cancelled":    {`(f.onsubmit ??= () => { f.submit(); }, document.getElementById('a').click())`, "item=tea&then=receipt"},
+		"disabled by a submit's handler":  {`(f.onsubmit ??= (e) => setTimeout(() => { e.submitter.disabled = true; }), document.getElementById('a').click())`, "item=tea&then=receipt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, form)

@@ -131,7 +131,7 @@ export function startForms(ask) {
   const { submit } = HTMLFormElement.prototype;
   HTMLFormElement.prototype.submit = function () { // has no event
     if (!this.matches('[data-idem]')) return submit.call(this);
-    if (locked(this)) return;
+    if (locks.get(this)?.undo) return; // not within its own submit event, which may be cancelled yet
     submit.call(this);
     take(this);
   };
