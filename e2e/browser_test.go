@@ -28,9 +28,9 @@ type person struct {
 
 func (p *person) Helper() { p.visitor.Helper() }
 
-func sits(t *testing.T, d *demo, scripts bool) *person {
+func sits(t *testing.T, d *demo, scripts bool, more ...chromedp.ExecAllocatorOption) *person {
 	t.Helper()
-	p := &person{Browser: testkit.Chromium(t), visitor: visit(t, d), scripts: scripts}
+	p := &person{Browser: testkit.Chromium(t, more...), visitor: visit(t, d), scripts: scripts}
 	p.Visit("about:blank")
 	p.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error { return chromedp.Listen(ctx, p.listen) }))
 	t.Cleanup(func() {
