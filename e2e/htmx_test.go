@@ -38,9 +38,10 @@ func TestHTMXRows(t *testing.T) {
 		for _, c := range []struct {
 			swap   string
 			answer answering
-			stays  bool
-		}{{"none", silent, true}, {"delete", silent, false}, {"outerHTML", anew, true}, {"none", elsewhere, true}} {
-			t.Run(c.swap, func(t *testing.T) {
+			stays  bool // the form, or a new one in its place
+			oob    bool
+		}{{"none", silent, true, false}, {"delete", silent, false, false}, {"outerHTML", anew, true, false}, {"none", elsewhere, true, true}} {
+			t.Run(fmt.Sprintf("%s, out of band %v", c.swap, c.oob), func(t *testing.T) {
 				names := rowNames(10)
 				p := rowsAt(t, b, l, rowForms(names, l.sends(c.swap)), c.answer)
 				p.gate = make(chan struct{})
@@ -63,6 +64,7 @@ func TestHTMXRows(t *testing.T) {
 					p.insist(row, 2)
 				}
 				p.want(both...)
+				p.until(`(document.getElementById("total").textContent !== "") === %v`, c.oob)
 				if len(tokens) != 20 {
 					t.Errorf("%d tokens, want two for each form", len(tokens))
 				}
