@@ -54,12 +54,12 @@ export async function attempt(input, init, { timeout, fetch, signal }) {
 }
 
 /** Sends until there is an answer that counts. The call's tell is called before each wait: with "retry", or "offline" until there is a network. */
-export async function repeat(send, { retry, tell }) {
+export async function repeat(send, { retry, tell, signal }) {
   for (let count = 1; ; count++) {
     const result = await send();
     const { response, error } = result;
     const state = { ...result, retryCount: count };
-    if (response?.ok || count > retry.limit || !(await retry.shouldRetry?.(state) ?? (error || transient(result, retry)))) {
+    if (response?.ok || signal.aborted || count > retry.limit || !(await retry.shouldRetry?.(state) ?? (error || transient(result, retry)))) {
       if (error) throw error;
       return result;
     }
