@@ -30,6 +30,7 @@ type group struct {
 func groups() map[string]group {
 	return map[string]group{
 		"plain":     {states: plainStates(), scripts: true},
+		"explained": {states: explainedStates(), scripts: true},
 		"working":   {states: workingStates(), scripts: true},
 		"refusals":  {states: refusalStates(), scripts: true, env: []string{"IDEM_WAIT=0s"}},
 		"no script": {states: []state{{"double-click-no-script", doubleClickWithoutScripts}}},
@@ -43,6 +44,9 @@ func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, l := range looks() {
 		for name, g := range groups() {
+			if name == "explained" && l.name != "phone-light" && l.name != "desk-dark" {
+				continue
+			}
 			t.Run(l.name+", "+name, func(t *testing.T) {
 				t.Parallel()
 				p := sits(t, start(t, embedded(t), g.env...), g.scripts)
@@ -63,7 +67,7 @@ func TestEveryPage(t *testing.T) {
 func at(name, path string) state { return state{name, func(p *person) { p.open(path) }} }
 
 func plainStates() []state {
-	states := []state{
+	return []state{
 		at("index", "/"), at("form", "/form"), at("spa", "/spa"), at("double-click-before", "/double-click"), at("missing", "/nothing"),
 		{"form-errors", func(p *person) {
 			p.open("/form")
@@ -83,6 +87,11 @@ func plainStates() []state {
 			p.order("/form", strings.Repeat("averylongword", 12), `document.querySelector(".receipt") !== null`)
 		}},
 	}
+}
+
+// explainedStates are the pages of all codes. They differ in their words only.
+func explainedStates() []state {
+	var states []state
 	for _, code := range codes() {
 		states = append(states, at("problem-"+code, "/idem/problems/"+code))
 	}
@@ -112,6 +121,7 @@ func workingStates() []state {
 		}},
 		{"spa-sending", func(p *person) { p.orderOverFetch("?delay=5s", pill("Sending")) }},
 		{"spa-stopped", func(p *person) {
+			p.orderOverFetch("?delay=5s", pill("Sending"))
 			p.Click("#stop")
 			p.until(pill("No answer"))
 		}},
@@ -144,6 +154,7 @@ func clicked(n int) string {
 func (p *person) orderOverFetch(trouble, until string) {
 	p.Helper()
 	p.open("/spa")
+	p.Click("#next") // one that was under way would go on
 	p.enter("item", p.item())
 	p.enter("trouble", trouble)
 	p.Click("#order .primary")
