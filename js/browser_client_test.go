@@ -113,7 +113,7 @@ func TestFailsAndIsClickedAgain(t *testing.T) {
 	b := a.open()
 	testkit.Eval[bool](b, `document.querySelector('button').addEventListener('click', () => {
 		window.said = undefined;
-		`+sends(`{ json: { text: 'toot' }, retry: { limit: 0 }, timeout: 300 }`)+`.then((said) => { window.said = said; });
+		`+sends(`{ json: { text: 'toot' }, retry: { limit: 0 }, timeout: 2000 }`)+`.then((said) => { window.said = said; });
 	}), true`)
 	for _, want := range []string{"503", "TimeoutError", "201", "201"} {
 		b.Click("button")

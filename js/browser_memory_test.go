@@ -67,6 +67,19 @@ func TestDuplicatedTabHasItsOwn(t *testing.T) {
 	same(t, got[0], got[2])
 }
 
+// Phones end the pages that nobody looks at, without a word: what is begun is kept from then on, and what is done meanwhile is not.
+func TestHiddenPageIsReadyForItsEnd(t *testing.T) {
+	t.Parallel()
+	b := newAPI(t, away("0")).open()
+	testkit.Check(b, sends(secret), "503")
+	testkit.Eval[bool](b, `window.tab = open('/elsewhere'), true`)
+	b.Until(`document.hidden && sessionStorage['idem/'].includes('request-1')`)
+	testkit.Check(b, sends(secret), "201")
+	testkit.Check(b, `sessionStorage['idem/']`, "{}")
+	testkit.Eval[bool](b, `tab.close(), true`)
+	b.Until(`!document.hidden && sessionStorage.length === 0`)
+}
+
 func TestEmbeddedToken(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, answer{status: 409, code: "token_expired"})

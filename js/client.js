@@ -13,7 +13,7 @@ function prepare(settings, input, init) {
     call.method ??= 'POST';
     call.body = new Blob([JSON.stringify(call.json)], { type: 'application/json' });
   }
-  if (call.body instanceof ReadableStream) throw new TypeError('idem: a stream cannot be sent twice');
+  if (call.body instanceof ReadableStream) throw TypeError('idem: a stream cannot be sent twice');
   const request = call.request = new Request(input, { ...call, headers: init.headers });
   call.signal = request.signal;
   const headers = call.headers = new Headers(settings.headers);

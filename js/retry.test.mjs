@@ -108,9 +108,9 @@ describe('the wait', () => {
   };
 
   for (const [name, value, least, most] of [
-    ['seconds', () => '1', 950, 1500], ['none', () => '0', 0, 300],
-    ['a date', () => new Date(Date.now() + 2000).toUTCString(), 900, 2300], ['a date that is past', () => 'Sun, 06 Nov 1994 08:49:37 GMT', 0, 300],
-    ['a date of RFC 850', () => 'Sunday, 06-Nov-94 08:49:37 GMT', 0, 300],
+    ['seconds', () => '1', 950, 3000], ['none', () => '0', 0, 900],
+    ['a date', () => new Date(Date.now() + 2000).toUTCString(), 900, 5000], ['a date that is past', () => 'Sun, 06 Nov 1994 08:49:37 GMT', 0, 900],
+    ['a date of RFC 850', () => 'Sunday, 06-Nov-94 08:49:37 GMT', 0, 900],
   ]) {
     test(`Retry-After, ${name}`, async () => {
       orders({ status: 503, headers: { 'Retry-After': value() } });
@@ -133,7 +133,7 @@ describe('the wait', () => {
   test('Retry-After is capped by maxRetryAfter', async () => {
     orders({ status: 503, headers: { 'Retry-After': '86400' } });
     await fetch({}, { maxRetryAfter: 20 });
-    assert.ok(gap() < 500);
+    assert.ok(gap() < 5000);
   });
 
   test('doubles, and is capped by backoffLimit', async () => {
@@ -145,33 +145,33 @@ describe('the wait', () => {
 
   test('is at random, from nothing to all of it', async () => {
     const took = [];
-    for (let i = 0; i < 30; i++) {
+    for (let i = 0; i < 12; i++) {
       service.reset();
       orders({ status: 503 });
-      await fetch({}, { jitter: true, delay: () => 100 });
+      await fetch({}, { jitter: true, delay: () => 400 });
       took.push(gap());
     }
-    assert.ok(Math.min(...took) < 40 && Math.max(...took) > 60, `${took}`);
+    assert.ok(Math.min(...took) < 300 && Math.max(...took) - Math.min(...took) > 100, `${took}`);
   });
 
   test('is all of it without jitter, and what delay says', async () => {
     orders({ status: 503 });
     await fetch({}, { jitter: false, delay: (count) => count * 150 });
-    assert.ok(gap() >= 145 && gap() < 400, `${gap()}`);
+    assert.ok(gap() >= 145 && gap() < 2000, `${gap()}`);
   });
 });
 
 describe('time limits', () => {
   test('an attempt that gets no answer in time is sent again', async () => {
     orders({ never: true });
-    assert.equal((await fetch({ timeout: 60 })).status, 201);
+    assert.equal((await fetch({ timeout: 400 })).status, 201);
     assert.equal(service.calls.length, 2);
     assert.equal(new Set(service.requestIds()).size, 1);
   });
 
   test('and fails with a TimeoutError when the retries are used up; trying again sends the same pair', async () => {
     orders({ never: true }, { never: true });
-    const client = service.client({ timeout: 60, retry: { limit: 1 } });
+    const client = service.client({ timeout: 400, retry: { limit: 1 } });
     await assert.rejects(client.fetch(service.url, post()), { name: 'TimeoutError' });
     assert.equal((await client.fetch(service.url, post())).status, 201);
     assert.equal(new Set(service.tokens()).size, 1);
@@ -181,16 +181,16 @@ describe('time limits', () => {
     orders({ status: 503, headers: { 'Retry-After': '2' } });
     const since = performance.now();
     await assert.rejects(fetch({ totalTimeout: 500 }), { name: 'TimeoutError' });
-    assert.ok(performance.now() - since < 1500);
+    assert.ok(performance.now() - since < 1900);
     assert.equal(service.calls.length, 1);
   });
 
   test('is for the head: a body may take longer', async () => {
     const { createServer } = await import('node:http');
-    const slow = createServer((request, response) => { response.write('a'); setTimeout(() => response.end('b'), 150); });
+    const slow = createServer((request, response) => { response.write('a'); setTimeout(() => response.end('b'), 900); });
     await new Promise((resolve) => slow.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${slow.address().port}/`;
-    const response = await service.client({ timeout: 60 }).fetch(url, { ...post(), headers: { 'Idempotent-Token': 'own' } });
+    const response = await service.client({ timeout: 400 }).fetch(url, { ...post(), headers: { 'Idempotent-Token': 'own' } });
     assert.equal(await response.text(), 'ab');
     slow.close();
   });

@@ -15,7 +15,7 @@ async function ask(call, body) {
   headers.set('Content-Type', 'application/json');
   const init = { method: 'POST', credentials: call.request.credentials, headers, body: JSON.stringify(body) };
   const { response } = await repeat(() => attempt(call.tokenUrl, init, call), call);
-  if (!response.ok) throw Object.assign(new Error('idem: no token'), { response });
+  if (!response.ok) throw Object.assign(Error('idem: no token'), { response });
   return response.json();
 }
 
