@@ -16,6 +16,9 @@ func orders(client, item, query, more string) string {
 		client, query, item, more)
 }
 
+// watched is an option of a call: window.sent tells when it has left the page.
+const watched = `, fetch: (request) => { window.sent = request.url.includes('orders'); return fetch(request); }`
+
 // query#6238: a reload lost the running call, and the next one did the work again.
 func TestFetchAfterReload(t *testing.T) {
 	t.Parallel()
@@ -26,7 +29,7 @@ func TestFetchAfterReload(t *testing.T) {
 			item := p.item()
 			p.open("/form")
 			order := orders("idem", item, "delay=1500ms", "")
-			testkit.Eval[bool](p.Browser, `void `+orders("idem", item, "delay=1500ms", `, fetch: (request) => { window.sent = request.url.includes('orders'); return fetch(request); }`)+` || true`)
+			testkit.Eval[bool](p.Browser, `void `+orders("idem", item, "delay=1500ms", watched)+` || true`)
 			p.until(`window.sent === true`)
 			testkit.Check(p.Browser, `fetch('/healthz').then((r) => r.ok)`, true) // what was sent before this has arrived
 			p.Do(chromedp.Reload())
@@ -74,4 +77,28 @@ func TestFetchAfterATimeout(t *testing.T) {
 	testkit.Check(p.Browser, orders("idem", item, "delay=2s", `, timeout: 500, retry: { limit: 0 }`)+`.catch((e) => e.name)`, "TimeoutError")
 	testkit.Check(p.Browser, orders("idem", item, "delay=2s", ""), fmt.Sprint(http.StatusCreated, " true"))
 	p.wantOrders(item, 1)
+}
+
+// The same client in another browser: a failure is sent again, a reload loses nothing.
+func TestFirefoxFetch(t *testing.T) {
+	t.Parallel()
+	f := drive(t).at(t, start(t, embedded(t)))
+	says := func(expression, want string) {
+		t.Helper()
+		if got := f.text(expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
+		}
+	}
+	f.do("goto", f.demo.url()+"/form")
+	item := f.item()
+	says(orders("idem", item, "fail=500", ""), "201 null")
+	f.wantOrders(item, 1)
+
+	item = f.item()
+	f.do("eval", `void `+orders("idem", item, "delay=1500ms", watched))
+	f.until(`window.sent === true`)
+	says(`fetch('/healthz').then((r) => String(r.status))`, "200")
+	f.do("reload")
+	says(orders("idem", item, "delay=1500ms", ""), "201 true")
+	f.wantOrders(item, 1)
 }

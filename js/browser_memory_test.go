@@ -110,6 +110,7 @@ func TestEvents(t *testing.T) {
 		"retry":   {[]answer{away("0")}, `{ json: 1 }`, "start, retry request-1 503 1, success request-1 201"},
 		"replay":  {[]answer{replayed}, `{ json: 1 }`, "start, replay request-1 201, success request-1 201"},
 		"refusal": {[]answer{{status: 409, code: "already_done"}}, `{ json: 1 }`, "start, error request-1 409 already_done"},
+		"abort":   {[]answer{{never: true}}, `{ json: 1, signal: AbortSignal.timeout(1000) }`, "start, error request-1 TimeoutError"},
 		"failure": {[]answer{{never: true}}, `{ json: 1, timeout: 100, retry: { limit: 0 } }`, "start, error request-1 TimeoutError"},
 	} {
 		t.Run(name, func(t *testing.T) {

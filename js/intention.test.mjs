@@ -163,7 +163,8 @@ describe('aborting', () => {
 
   test('while running: the connection ends; the same again sends the same pair and does not join the dead one', async () => {
     service.hold();
-    const [mine, client] = [body(), service.client()];
+    const asked = [];
+    const [mine, client] = [body(), service.client({ retry: { shouldRetry: (attempt) => { asked.push(attempt); } } })];
     const { control, init } = leave(mine);
     const first = client.fetch(service.url, init);
     await service.reached(1);
@@ -174,6 +175,7 @@ describe('aborting', () => {
     assert.equal(service.calls.length, 2);
     assert.equal(distinct(service.requestIds()), 1);
     assert.equal(distinct(service.tokens()), 1);
+    assert.deepEqual(asked, []);
   });
 
   test('one of two: the other gets the answer', async () => {
