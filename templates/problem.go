@@ -22,6 +22,7 @@ type ProblemProps struct {
 	First      First     // what became of the first submission
 	FirstURL   string    // where its result is; empty: no link. Only http, https and relative URLs are linked
 	Resubmit   *Resubmit // what was typed, to be sent again; nil: nothing is offered
+	Explains   bool      // what a code means, where nothing has just happened: no alert, and no focus taken
 	Inside     bool      // it lands in a page that has its own first heading; false: its title is that
 	Texts      Texts     // the zero value: TextsFor(Lang)
 	TextsLang  string    // BCP 47, of Texts; empty: Lang

@@ -131,6 +131,16 @@ func TestHeadingsOfARefusal(t *testing.T) {
 	}
 }
 
+// What a code means is told where nothing has happened: it is no alert.
+func TestExplanationIsNoAlert(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	text := f.do(f.guard.Routes(), httptest.NewRequest(http.MethodGet, "/idem/problems/token_used", nil)).Body.String()
+	if !strings.Contains(text, "<h1>Already submitted</h1>") || strings.Contains(text, "alert") || strings.Contains(text, "autofocus") {
+		t.Errorf("the page is %s", text)
+	}
+}
+
 // A layout links the kit's own style sheet and script, wherever the refusal comes from.
 func TestLayoutLinksTheAssets(t *testing.T) {
 	t.Parallel()

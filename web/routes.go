@@ -83,7 +83,9 @@ func (g *Guard) explain(w http.ResponseWriter, r *http.Request, code string) {
 		writeJSON(w, p)
 		return
 	}
-	body := g.render(r, p, g.props(p))
+	props := g.props(p)
+	props.Explains = true
+	body := g.render(r, p, props)
 	if body == nil {
 		http.NotFound(w, r)
 		return
