@@ -6,7 +6,7 @@
 //                          in the page gets a fresh token and is given back when that is in, not before 500 ms.
 const TOKEN = 'idempotent_token';
 const REST_MS = 500; // as long as the client's forms swallow clicks after a success
-const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page before
+const sent = new Map(); // htmx 2's xhr or htmx 4's ctx -> the form, and the forms that were in the page before the answer
 const recent = new Set(); // of the answers that come into the page, or came just now, those forms before
 
 const on = (names, step, options) => names.split(' ').forEach((name) => addEventListener(name, step, options));
@@ -44,23 +44,25 @@ on('htmx:beforeRequest htmx:before:request', (event) => {
   const { submitter } = ctx?.request ?? requestConfig.triggeringEvent ?? {};
   const gone = !form.isConnected; // htmx queues a second click, and sends it when the first is answered
   if (gone || unmeant(form) || !globalThis.idem.forms.take(form, submitter)) return event.preventDefault();
-  sent.set(ctx ?? xhr, { form, before: new WeakSet(document.forms) });
+  sent.set(ctx ?? xhr, { form });
   const refusal = source.previousElementSibling;
   if (refusal?.matches('.idem-problem')) refusal.remove();
 });
 
-on('htmx:before:swap', ({ detail: { ctx } }) => { if (sent.has(ctx)) recent.add(sent.get(ctx).before); });
+on('htmx:beforeSwap htmx:before:swap', ({ detail: { ctx, xhr } }) => {
+  const sending = sent.get(ctx ?? xhr);
+  if (sending) recent.add(sending.before = new WeakSet(document.forms));
+});
 
 function give(request, done) {
   const { form, before } = sent.get(request) ?? {};
   if (!sent.delete(request)) return;
   globalThis.idem.forms.give(form, done);
-  recent.add(before);
   setTimeout(() => recent.delete(before), done ? REST_MS : 0);
 }
 
 // Where the answer leads elsewhere, the page is about to go: until it does, the form is being sent.
-on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
+on('htmx:afterRequest htmx:onLoadError htmx:finally:request', ({ detail: { ctx, xhr } }) => {
   const { status } = (ctx ? ctx.response : xhr) ?? {};
   const header = (name) => (ctx ? ctx.response.headers.get(name) : xhr.getResponseHeader(name));
   const done = status >= 200 && status < 400;
@@ -70,5 +72,5 @@ on('htmx:afterRequest htmx:finally:request', ({ detail: { ctx, xhr } }) => {
 
 // htmx 2 shows no answer of 400 and above, unless told. Where it goes, the server says.
 on('htmx:beforeSwap', ({ detail }) => {
-  if (detail.xhr.status >= 400 && detail.xhr.getResponseHeader('HX-Retarget')) detail.shouldSwap = true;
+  if (detail.xhr?.status >= 400 && detail.xhr.getResponseHeader('HX-Retarget')) detail.shouldSwap = true;
 });

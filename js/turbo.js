@@ -1,7 +1,7 @@
 // The hook for Turbo 8: forms marked data-idem that Turbo sends. Load it beside idem-client.js, before or after Turbo. What it needs of the
 // client's forms is described in htmx.js.
 const REST_MS = 500; // as long as the client's forms swallow clicks after a success
-const busy = new Map(); // forms that Turbo is sending -> the submitter, and the forms that were in the page before
+const busy = new Map(); // forms that Turbo is sending -> the submitter, and the forms that were in the page before the answer
 const recent = new Set(); // of the answers that came just now, those forms before
 const refused = new WeakSet(); // answers
 
@@ -19,7 +19,7 @@ function give(form, done, sending = busy.get(form)) {
   if (!sending || busy.get(form) !== sending) return;
   busy.delete(form);
   globalThis.idem.forms.give(form, done);
-  if (!done) return;
+  if (!done || !sending.before) return;
   recent.add(sending.before);
   setTimeout(() => recent.delete(sending.before), REST_MS);
 }
@@ -29,7 +29,7 @@ on('before-fetch-request', ({ target, detail: { fetchOptions } }) => { if (marke
 
 on('submit-start', ({ target, detail: { formSubmission } }) => {
   if (marked(target) && !formSubmission.isSafe && globalThis.idem.forms.take(target, formSubmission.submitter)) {
-    busy.set(target, { submitter: formSubmission.submitter, before: new WeakSet(document.forms) });
+    busy.set(target, { submitter: formSubmission.submitter });
   }
 });
 
@@ -50,6 +50,7 @@ on('before-cache', () => {
 });
 
 on('before-fetch-response', ({ target, detail: { fetchResponse } }) => {
+  if (busy.has(target)) busy.get(target).before = new WeakSet(document.forms);
   if (marked(target) && !fetchResponse.succeeded) refused.add(fetchResponse.response);
 });
 
