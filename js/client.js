@@ -28,11 +28,11 @@ function prepare(settings, input, init) {
 // Equal keys are one intention. Who asks, and what the caller names it by, keep them apart; a trace header does not. The boundary of
 // a multipart body is made anew by every click.
 async function identify(call) {
-  const { action, requestId, request: { method, url }, headers, own } = call;
-  call.body = await call.request.arrayBuffer();
+  const { request, headers } = call;
+  call.body = await request.arrayBuffer();
   const boundary = headers.get('Content-Type')?.split('boundary=')[1];
   const text = new TextDecoder('latin1').decode(call.body).split(boundary);
-  call.key = digest([action, requestId, method, url, own, headers.get('Authorization'), ...text]);
+  call.key = digest([call.action, call.requestId, request.method, request.url, call.own, headers.get('Authorization'), ...text]);
 }
 
 /** A client with settings of its own. Types and documentation: idem-client.d.ts */
@@ -78,11 +78,10 @@ export function createClient(settings = {}) {
       bubbles: true, detail: { action, cancel, requestId: intention.requestId, ...more },
     }));
     const end = (result) => {
-      const { response } = result;
       delete calls[key];
-      if (response?.headers.get('Idempotent-Replayed')) tell('replay', result);
-      tell(response?.status < 400 ? 'success' : 'error', result);
-      return response;
+      if (result.response?.headers.get('Idempotent-Replayed')) tell('replay', result);
+      tell(result.response?.status < 400 ? 'success' : 'error', result);
+      return result.response;
     };
     calls[key] = call;
     const answer = within(call.totalTimeout, control.signal, (signal) => {
