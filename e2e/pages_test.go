@@ -131,6 +131,16 @@ func workingStates() []state {
 			p.until(pill("Done before"))
 		}},
 		{"spa-refused", func(p *person) { p.orderOverFetch("?fail=422", pill("Refused")) }},
+		{"spa-offline", func(p *person) {
+			p.Browser.Offline(true)
+			p.enter("item", p.item())
+			p.Click("#order .primary")
+			p.until(pill("Waiting for a network"))
+		}},
+		{"spa-online-again", func(p *person) {
+			p.Browser.Offline(false)
+			p.until(pill("Done"))
+		}},
 		{"double-click-waiting", func(p *person) {
 			p.open("/double-click")
 			p.twice("[data-side=unguarded] button")
