@@ -159,7 +159,7 @@ func spaPage(s site) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<select id=\"trouble\" name=\"trouble\"><option value=\"?delay=800ms\">Nothing, it is just slow</option> <option value=\"?delay=5s\">It is very slow</option> <option value=\"?fail=500\">The first attempt fails with 500</option> <option value=\"?fail=422\">The first attempt is refused with 422</option></select>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<select id=\"trouble\" name=\"trouble\"><option value=\"?delay=800ms\">Nothing, it is just slow</option> <option value=\"?delay=5s\">It is very slow</option> <option value=\"?fail=500\">First attempt fails: 500</option> <option value=\"?fail=422\">First attempt is refused: 422</option></select>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -32,6 +32,7 @@ async function send(mine) {
   note(mine.waiting++ ? 'Clicked again: this joins the call that runs.' : 'Sent.');
   state('sending', 'Sending…');
   $('stop').hidden = false;
+  $('answer').replaceChildren();
   try {
     const requestId = await (mine.requestId ??= intend());
     if (mine === order) $('request').textContent = sessionStorage.order = requestId;
