@@ -145,7 +145,7 @@ func workingStates() []state {
 			p.open("/double-click")
 			p.twice("[data-side=unguarded] button")
 			p.twice("[data-side=guarded] button")
-			p.until(`document.querySelector("[data-side=guarded].waiting") !== null`)
+			p.until(`document.querySelector("[data-side=guarded] [data-log] li") !== null`)
 		}},
 		{"double-click-after", func(p *person) { p.until(clicked(4)) }},
 		{"double-click-through", func(p *person) {
