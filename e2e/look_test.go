@@ -77,6 +77,17 @@ func (p *person) fits(name string) {
 	}
 }
 
+// TestReflow: a page that is magnified four times is 320 pixels wide, and still needs no scrolling to the side (WCAG 2.2, 1.4.10).
+func TestReflow(t *testing.T) {
+	t.Parallel()
+	p := sits(t, start(t, embedded(t)), true)
+	p.Look(320, 640, "light")
+	for _, s := range append(plainStates(), at("problem", "/idem/problems/duplicate_in_window")) {
+		s.reach(p)
+		p.fits(s.name)
+	}
+}
+
 // shoot keeps a picture of the page, for people to look at, where IDEM_SCREENSHOTS names a folder: see make screenshots.
 func (p *person) shoot(name string) {
 	p.Helper()
