@@ -153,6 +153,16 @@ func workingStates() []state {
 			p.twice("[data-side=guarded] button")
 			p.until(clicked(6))
 		}},
+		{"receipt-twice", func(p *person) {
+			p.Click("[data-side=unguarded] [data-log] a")
+			p.until(`document.querySelector(".total.many") !== null`)
+		}},
+		{"receipt-once", func(p *person) {
+			p.Click(".after a:last-child")
+			p.until(`document.querySelector("[data-side=guarded] [data-log] a") !== null`)
+			p.Click("[data-side=guarded] [data-log] a")
+			p.until(`document.querySelector(".total:not(.many)") !== null`)
+		}},
 	}
 }
 

@@ -57,6 +57,7 @@ async function click(side) {
 }
 
 function begin(side, sent) {
+  history.replaceState(null, '', `?view=${page.dataset.view}`); // Back from a receipt: the shop says what it has
   side.click++;
   if (sent) {
     side.request++;
