@@ -132,13 +132,13 @@ func workingStates() []state {
 		}},
 		{"spa-refused", func(p *person) { p.orderOverFetch("?fail=422", pill("Refused")) }},
 		{"spa-offline", func(p *person) {
-			p.Browser.Offline(true)
+			p.Offline(true)
 			p.enter("item", p.item())
 			p.Click("#order .primary")
 			p.until(pill("Waiting for a network"))
 		}},
 		{"spa-online-again", func(p *person) {
-			p.Browser.Offline(false)
+			p.Offline(false)
 			p.until(pill("Done"))
 		}},
 		{"double-click-waiting", func(p *person) {
