@@ -4,8 +4,10 @@ import { createInterface } from 'node:readline';
 
 const puppeteer = createRequire(new URL('../js/package.json', import.meta.url))('puppeteer-core');
 const [executablePath, userDataDir] = process.argv.slice(2);
+// A page that is closed while it loads leaves promises behind that belong to no command.
+process.on('unhandledRejection', (error) => console.error(error));
 const browser = await puppeteer.launch({
-  browser: 'firefox', executablePath, userDataDir, headless: true,
+  browser: 'firefox', executablePath, userDataDir, headless: true, timeout: 120_000,
   // Whoever reloads the answer to a submission is asked; the person here says yes.
   extraPrefsFirefox: { 'dom.confirm_repost.testing.always_accept': true },
 });
@@ -15,6 +17,7 @@ const commands = {
   async open() {
     await page?.close();
     page = await browser.newPage();
+    page.setDefaultTimeout(120_000);
   },
   goto: (url) => page.goto(url).then(() => null),
   reload: () => page.reload().then(() => null),
