@@ -132,6 +132,9 @@ func TestLogInElsewhere(t *testing.T) {
 					p.Click(".idem-problem [type=checkbox]")
 					p.Click(".idem-problem [type=submit]")
 					p.saves("a=as typed: a")
+					if l.hx { // the next page comes when this one is there
+						p.until(`location.pathname === "/rows/a" && document.readyState === "complete"`)
+					}
 				})
 			}
 		})

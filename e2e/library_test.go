@@ -279,5 +279,6 @@ func (p *rows) until(format string, arguments ...any) {
 // keys presses them in an element.
 func (p *rows) keys(selector, text string) {
 	p.Helper()
-	p.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	testkit.Eval[bool](p.Browser, fmt.Sprintf(`document.querySelector(%q).focus(), true`, selector))
+	p.Do(chromedp.KeyEvent(text))
 }
