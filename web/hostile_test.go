@@ -133,3 +133,25 @@ func TestOneTokenTwoBusinessKeysInAHeader(t *testing.T) {
 		})
 	}
 }
+
+// The first result stands, whatever a repetition says.
+func TestTheFirstResultStands(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, only(stores), withServices)
+			in := f.grant()
+			claim := accepts(t, f.service("consume", in), 1)
+			for _, status := range []int{201, 200} {
+				ok(t, f.service("complete", map[string]any{"claim": claim, "status": status}))
+			}
+			f.settle()
+			for range 2 {
+				if got := ok(t, f.service("consume", in)); got.Response.Status != 201 {
+					t.Errorf("replayed %+v", got.Response)
+				}
+			}
+		})
+	}
+}
