@@ -17,7 +17,8 @@
 // why lease_until has no index, nor updated_at. Purge reads the partial index on expires_at; those on created_at are for Find. Making an index keeps writers of a table that is large
 // already waiting meanwhile; who cannot have that makes it CONCURRENTLY under the same name before Migrate.
 //
-// Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along.
+// Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along, and a
+// fail-over to a standby that replicates asynchronously may draw a number again, as it may lose any commit: synchronous replication keeps both.
 //
 // # One transaction
 //
