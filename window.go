@@ -14,6 +14,9 @@ type Pass struct {
 	claim Claim
 }
 
+// DefaultWindow is a length to begin with: longer than a repetition by accident takes, shorter than one that is meant. Zero is not read as it.
+const DefaultWindow = 5 * time.Second
+
 // Window lets one call of a key through in a length of time: a claim that nobody finishes. Every further one gets ErrDuplicate with the time left. The
 // window is not prolonged by them. A length that is too short lets slow duplicates in, one that is too long locks real repetitions out: both ends
 // are the caller's to set. ErrUnavailable where it cannot be decided.
