@@ -136,6 +136,7 @@ func (c *serviceCall) enter(call idem.Call) (any, *refusal) {
 	if reply.Replayed {
 		return replayed{Outcome: "replayed", Response: told(reply.Result)}, nil
 	}
+	c.upkeep.serves(call.Key.Type)
 	claim, err := c.seal(ticket)
 	if err != nil {
 		return nil, refuse(StoreUnavailable).because(err)
