@@ -23,6 +23,9 @@ const DefaultWindow = 5 * time.Second
 //
 // Make the key of named parts with Digest, which keeps their lengths apart.
 func Window(ctx context.Context, store Store, key Key, length time.Duration) (Pass, error) {
+	if store == nil {
+		return Pass{}, fmt.Errorf("%w: a window needs a store", ErrInvalid)
+	}
 	q := Request{Key: apart("window", key), Owner: NewOwner(), Lease: length, Retention: length, Exclusive: true}
 	bounded, cancel := whole(ctx, finishLimit)
 	defer cancel()
@@ -38,8 +41,11 @@ func Window(ctx context.Context, store Store, key Key, length time.Duration) (Pa
 	return Pass{}, fmt.Errorf("%w: the key of a window has a record that is none: %v", ErrInvalid, answer.Outcome)
 }
 
-// Reopen lets the next call through at once, for a call that failed. ErrClaimLost where the window is over.
+// Reopen lets the next call through at once, for a call that failed. ErrClaimLost where the window is over, or was never this call's.
 func (p Pass) Reopen(ctx context.Context) error {
+	if p.store == nil {
+		return ErrClaimLost
+	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	return p.store.Release(bounded, p.claim, Failed, "")
