@@ -40,6 +40,10 @@ format: ## format Go and templ files
 golden: ## accept what the templates render now
 	$(GO) test ./templates -update
 
+.PHONY: million
+million: components ## purge a million rows of Postgres beside traffic, which takes minutes
+	$(GO) test -tags million -run TestPurgeWhileOtherKeysAreClaimed -timeout 30m -v ./stores/pgstore
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for half a minute
 	@$(GO) list $(packages) | while read -r package; do \
