@@ -61,6 +61,10 @@ picture: components ## make the README's picture of the double-clicked page: doc
 gestures: components ## submit twice in four ways, with and without the client, and print the POSTs and orders that came of it
 	$(GO) test -count=1 -v -run '^TestGestures$$' ./e2e
 
+.PHONY: million
+million: components ## purge a million rows of Postgres beside traffic, which takes minutes
+	$(GO) test -tags million -run TestPurgeWhileOtherKeysAreClaimed -timeout 30m -v ./stores/pgstore
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for half a minute
 	@$(GO) list $(packages) | while read -r package; do \

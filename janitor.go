@@ -24,6 +24,8 @@ type Janitor struct {
 	// plus one, with FromContext, and end in Succeeded, Cancelled, or Failed, to be called again. A panic counts as Failed. One that dies with its process leaves
 	// a claim, which a Resolver of the same type makes Failed again; without one it waits for the next duplicate.
 	Compensations map[string]Work
+	// Retentions are how long records of a business type are kept from their end on, where it is not DefaultRetention.
+	Retentions map[string]time.Duration
 	// Abandoned are this process's business types without a resolver: their claims are purged when lease and retention are over.
 	Abandoned []string
 
@@ -149,7 +151,8 @@ func (j Janitor) each(ctx context.Context, q Query, prepare func(call Call, busi
 		if ctx.Err() != nil {
 			return ended, errors.Join(append(errs, ctx.Err())...)
 		}
-		call, work := prepare(j.call(record), names[Column(record.Key.Type)])
+		businessType := names[Column(record.Key.Type)]
+		call, work := prepare(j.call(record, businessType), businessType)
 		reply, err := survive(ctx, engine, call, work)
 		switch {
 		case err != nil && !errors.Is(err, ErrCancelled) && !errors.Is(err, ErrAlreadyDone) && !errors.Is(err, ErrInProgress):
@@ -173,10 +176,13 @@ func survive(ctx context.Context, engine *Engine, call Call, work Work) (reply R
 }
 
 // call asks for the record's own claim, as its own subject.
-func (j Janitor) call(r Record) Call {
+func (j Janitor) call(r Record, businessType string) Call {
 	return Call{
-		Request: Request{Key: r.Key, Subject: r.Subject, RequestID: r.RequestID, Lease: DefaultLease, Retention: DefaultRetention},
-		Limit:   DefaultLimit,
+		Request: Request{
+			Key: r.Key, Subject: r.Subject, RequestID: r.RequestID, Lease: DefaultLease,
+			Retention: max(orDefault(j.Retentions[businessType], DefaultRetention), DefaultLease),
+		},
+		Limit: DefaultLimit,
 	}
 }
 

@@ -24,7 +24,7 @@ type LockOptions struct {
 // DefaultLongest is the longest time that a lock is held where LockOptions name none.
 const DefaultLongest = 5 * time.Minute
 
-// lockRetention is how long a store remembers the number of a lock that nobody holds.
+// lockRetention is how long a store remembers the number of a lock that nobody holds, where there is no ledger to draw it.
 const lockRetention = DefaultRetention
 
 // The pauses between two tries for a lock, before and after their growth; each is shortened at random by up to half.
@@ -55,7 +55,13 @@ type Held struct {
 func Lock(ctx context.Context, store Store, key Key, o LockOptions) (context.Context, *Held, error) {
 	o.Lease = orDefault(o.Lease, DefaultLease)
 	o.Longest = orDefault(o.Longest, DefaultLongest)
-	q := Request{Key: apart("lock", key), Owner: NewOwner(), Lease: o.Lease, Retention: max(lockRetention, o.Lease), Exclusive: true}
+	if store == nil || o.Longest < 0 {
+		return ctx, nil, fmt.Errorf("%w: a lock needs a store, and a longest time that is not negative", ErrInvalid)
+	}
+	q := Request{Key: apart("lock", key), Owner: NewOwner(), Lease: o.Lease, Retention: o.Lease, Exclusive: true}
+	if o.Ledger == nil {
+		q.Retention = max(lockRetention, o.Lease)
+	}
 	claim, asked, err := takeLock(ctx, store, q, o.Wait)
 	if err != nil {
 		return ctx, nil, err

@@ -14,7 +14,7 @@ func TestReadmeCodeIsTested(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "README.md")
 	sources := map[string]string{"go": "", "templ": ""}
-	for language, patterns := range map[string][]string{"go": {"*example_test.go", "e2e/example_test.go"}, "templ": {"e2e/*.templ"}} {
+	for language, patterns := range map[string][]string{"go": {"*example_test.go", "e2e/example_test.go", "consumer/*/example_test.go"}, "templ": {"e2e/*.templ"}} {
 		for _, pattern := range patterns {
 			files, _ := filepath.Glob(pattern)
 			for _, file := range files {

@@ -17,13 +17,8 @@ const rollbackLimit = 5 * time.Second
 // run executes the work under a claim that this call won. From here on the caller's context cancels nothing.
 func (v *visit) run(ctx context.Context, claim Claim, work Work) (Reply, error) {
 	detached := context.WithoutCancel(ctx)
-	limited, cancel := context.WithTimeout(detached, v.call.Limit)
-	defer cancel()
-	leased, lose := context.WithCancelCause(limited)
-	defer lose(context.Canceled)
-	holds := v.hold(detached, claim, lose)
-	defer holds.stop()
-
+	leased, holds, end := v.lease(detached, claim)
+	defer end()
 	if reply, settled, err := v.resolve(leased, claim, holds); settled {
 		return reply, err
 	}
@@ -55,6 +50,19 @@ func (v *visit) run(ctx context.Context, claim Claim, work Work) (Reply, error) 
 	}
 	v.undoUnknown(detached, claim, err)
 	return Reply{Attempt: claim.Attempt, Claim: &claim}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// lease keeps the claim until end, or until holds are stopped. The context ends with the time limit and, with a cause, when the claim is lost; the caller cancels nothing.
+func (v *visit) lease(ctx context.Context, claim Claim) (leased context.Context, holds holds, end func()) {
+	detached := context.WithoutCancel(ctx)
+	limited, cancel := context.WithTimeout(detached, v.call.Limit)
+	leased, lose := context.WithCancelCause(limited)
+	holds = v.hold(detached, claim, lose)
+	return leased, holds, func() {
+		holds.stop()
+		lose(context.Canceled)
+		cancel()
+	}
 }
 
 // open prepares the transaction that the work may write in; nil without a ledger.

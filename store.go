@@ -2,6 +2,7 @@ package idem
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -77,6 +78,19 @@ type Query struct {
 	Types []string      // business types; none: no records. Types that nobody knows here are never touched
 	Quiet time.Duration // unchanged for at least this long
 	Limit int           // at most so many; at least 1
+}
+
+// Validate reports, as ErrInvalid, what finds no records only because it was written wrongly. Every ledger calls it.
+func (q Query) Validate() error {
+	switch q.State {
+	case Processing, Succeeded, Failed, Cancelled:
+	default:
+		return fmt.Errorf("%w: no record has the state %q", ErrInvalid, q.State)
+	}
+	if q.Limit < 1 {
+		return fmt.Errorf("%w: a limit of %d records; it must be at least 1", ErrInvalid, q.Limit)
+	}
+	return nil
 }
 
 // Ledger is a durable store that decides. Where records live in the application's database, work may write there in a transaction that

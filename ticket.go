@@ -12,11 +12,12 @@ type Ticket struct {
 	Entrance *Claim `json:",omitempty"` // beside a ledger: the claim in the entrance store
 }
 
-// Enter is the first half of Do: it claims, and leaves the work and its end to the holder of the ticket. Nothing renews its lease but Extend. The reply and the
-// errors are those of Do for a call that does not run; on success the reply is empty. Same-transaction calls are ErrInvalid.
+// Enter is the first half of Do: it claims, asks the resolver before a further attempt, and leaves the work and its end to the holder of the ticket. Nothing renews its
+// lease from then on but Extend. The reply and the errors are those of Do for a call that does not run; on success the reply is empty. Same-transaction calls
+// are ErrInvalid.
 func (e *Engine) Enter(ctx context.Context, call Call) (Ticket, Reply, error) {
-	if call.SameTx || call.Resolve != nil {
-		return Ticket{}, Reply{}, fmt.Errorf("%w: a claim that is handed out has neither a transaction nor a resolver", ErrInvalid)
+	if call.SameTx {
+		return Ticket{}, Reply{}, fmt.Errorf("%w: a claim that is handed out has no transaction", ErrInvalid)
 	}
 	call.Limit = max(call.Limit, MinLease)
 	v, err := e.visit(call)
@@ -25,12 +26,7 @@ func (e *Engine) Enter(ctx context.Context, call Call) (Ticket, Reply, error) {
 	}
 	answer, err := v.admit(ctx)
 	if err == nil && answer.Outcome == Won {
-		ticket := Ticket{Claim: answer.Claim, Entrance: v.entrance}
-		if ctx.Err() != nil { // nobody is there to take it
-			_ = e.Finish(ctx, ticket, Ending{State: Failed, Reason: "the caller left"}) // its lease ends it otherwise
-			return Ticket{}, Reply{}, ctx.Err()
-		}
-		return ticket, Reply{}, nil
+		return v.handOut(ctx, answer.Claim)
 	}
 	v.releaseEntrance(ctx, answer, err)
 	if err != nil {
@@ -38,6 +34,21 @@ func (e *Engine) Enter(ctx context.Context, call Call) (Ticket, Reply, error) {
 	}
 	r, err := reply(answer)
 	return Ticket{}, r, err
+}
+
+func (v *visit) handOut(ctx context.Context, claim Claim) (Ticket, Reply, error) {
+	leased, holds, end := v.lease(ctx, claim)
+	defer end()
+	if reply, settled, err := v.resolve(leased, claim, holds); settled {
+		return Ticket{}, reply, err
+	}
+	holds.stop()
+	ticket := Ticket{Claim: claim, Entrance: v.entrance}
+	if ctx.Err() != nil { // nobody is there to take it
+		_ = v.Finish(ctx, ticket, Ending{State: Failed, Reason: "the caller left"}) // its lease ends it otherwise
+		return Ticket{}, Reply{}, ctx.Err()
+	}
+	return ticket, Reply{}, nil
 }
 
 // Extend renews the ticket's lease to its full length from now. ErrClaimLost: it was taken over or ended.
@@ -52,7 +63,9 @@ func (e *Engine) Extend(ctx context.Context, t Ticket) error {
 		return ErrClaimLost
 	}
 	if t.Entrance != nil {
-		_, _ = e.store.Extend(bounded, []Claim{*t.Entrance}) // it may forget; the ledger's lease decides
+		short, stop := context.WithTimeout(bounded, entranceLimit)
+		defer stop()
+		_, _ = e.store.Extend(short, []Claim{*t.Entrance}) // it may forget; the ledger's lease decides
 	}
 	return nil
 }
@@ -74,7 +87,16 @@ func (e *Engine) Finish(ctx context.Context, t Ticket, ending Ending) error {
 	if err := e.decider().Complete(bounded, t.Claim, ending.Result); err != nil {
 		return unavailable(ctx, err)
 	}
-	v.repair(ctx, t.Claim.Attempt, ending.Result)
+	if t.Entrance == nil {
+		v.flights.wake(t.Claim.Key)
+		return nil
+	}
+	record, err := lookup(bounded, e.decider(), t.Claim.Request, finishLimit)
+	if err != nil || record.State != Succeeded {
+		v.flights.wake(t.Claim.Key)
+		return nil // the next duplicate tells the entrance
+	}
+	v.repair(ctx, record.Attempt, record.Result) // a repetition may name another result: the first one stands
 	return nil
 }
 

@@ -9,7 +9,8 @@
 // runs, and the record becomes done only with the handler's success: a message is never marked first. What follows from it:
 //
 //   - Two consumers of one message have two records. Both run.
-//   - A message that was handled before is acknowledged, and the handler is not called. One with its id and another body is a dead letter.
+//   - A message that was handled before is acknowledged, and the handler is not called. One with its id and another body is a dead letter
+//     then; while the first has failed, the later body counts.
 //   - A process that is killed leaves its claim behind. When the lease ends, the next delivery is the next attempt.
 //   - A failure ends the claim with the error's text; the message comes again after a delay that doubles with each attempt.
 //   - A message that used up its attempts goes, with its headers and the last error, to where the broker keeps dead letters.

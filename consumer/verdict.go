@@ -59,7 +59,7 @@ var (
 
 // clip cuts a text to at most n bytes of whole, printable UTF-8: brokers and ledgers take neither NUL nor half a rune.
 func clip(s string, n int) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	s = strings.NewReplacer("\x00", "\uFFFD", "\r\n", "; ", "\n", "; ").Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= n {
 		return s
 	}

@@ -57,8 +57,8 @@ func (v *visitor) wantChanges(answers []answer) (changed int) {
 func TestStockIsExact(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, b *backend) {
-		v := visit(t, start(t, b))
-		both := []*visitor{v, v.at(start(t, b))}
+		v := visit(t, start(t, b, "IDEM_WAIT=60s"))
+		both := []*visitor{v, v.at(start(t, b, "IDEM_WAIT=60s"))}
 		changed := v.wantChanges(v.together(200, func(i int) *http.Request { return both[i%2].changing("cup", "", 1) }))
 		v.wantStock("cup", changed)
 		if b.redis != nil && changed != 200 {

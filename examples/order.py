@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Guards work of its own, written in Python, by the server's service calls: order.py TOKEN SUBJECT ITEM
 
-IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is, as the server knows them.
+IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is: what the application's subject function yields, in the demo
+the value of the cookie idem.
 """
 import base64, http.client, json, os, sys, threading, time, urllib.error, urllib.request
 

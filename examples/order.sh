@@ -1,6 +1,7 @@
 #!/bin/sh
 # Guards work of its own, written in shell, by the server's service calls: order.sh TOKEN SUBJECT ITEM
-# IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is, as the server knows them.
+# IDEM_URL and IDEM_SERVICE_KEY name the server and the key. TOKEN is what the page sent along, SUBJECT whose it is: what the
+# application's subject function yields, in the demo the value of the cookie idem.
 set -eu
 token=$1 subject=$2 item=$3
 
@@ -11,7 +12,7 @@ call() {
 		curl --silent --max-time 10 --retry 3 --retry-all-errors --header @- --json "$2" "$IDEM_URL/api/idempotent/$1" | tail -n 1
 }
 member() { sed -n "s/.*\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p"; } # of a flat JSON object on standard input
-refuse() { echo "refused: $(echo "$1" | member code)" >&2 && exit 1; }
+refuse() { code=$(echo "$1" | member code) && echo "refused: ${code:-no answer}" >&2 && exit 1; }
 keep() { while sleep "${IDEM_RENEW:-5}"; do call extend "{\"claim\":\"$claim\"}"; done; } # a third of the server's IDEM_LEASE
 
 place() {

@@ -108,7 +108,7 @@ func closeSQLite(db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sqliteDrain)
 	defer cancel()
 	for db.Stats().InUse > 0 && ctx.Err() == nil {
-		time.Sleep(sqlitePoll)
+		<-time.After(sqlitePoll)
 	}
 	_ = db.PingContext(ctx) // a file that cannot be opened keeps its log
 	return db.Close()

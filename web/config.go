@@ -79,8 +79,8 @@ type Config struct {
 	PurgeEvery time.Duration
 	// Compensations are run by Run for failed records of their business type; see idem.Janitor. They need the Ledger.
 	Compensations map[string]idem.Work
-	// Abandoned are business types besides those of this guard's routes, such as the actions of service calls, that are this process's own: what their claimers
-	// left behind is deleted by Run when lease and retention are over. Types with a Resolver are kept.
+	// Abandoned are business types besides those of this guard's routes, and those that services have claimed at it, that are this process's own, such as a
+	// consumer's: what their claimers left behind is deleted by Run when lease and retention are over. Types with a Resolver are kept.
 	Abandoned []string
 
 	// Observe sees every event of the engine. It must be quick. Nil: nobody looks.

@@ -103,7 +103,7 @@ func (c *serviceCall) call(in consumption, who caller, claims tokens.Claims) ide
 			Lease: c.config.Lease, Retention: c.config.Retention,
 		},
 		TokenID: claims.ID, Entrance: claims.Key(who.tenant), LookOnly: claims.Expired, Limit: c.config.Limit,
-		EntranceFor: c.entranceFor(c.config.Retention, c.config.ResultRetention),
+		EntranceFor: c.entranceFor(c.config.Retention, c.config.ResultRetention), Resolve: c.upkeep.resolver(*in.Action),
 	}
 	if in.Fingerprint != nil {
 		digest := lengthPrefixed{sha256.New()}
@@ -125,9 +125,6 @@ func (c *serviceCall) call(in consumption, who caller, claims tokens.Claims) ide
 func (c *serviceCall) enter(call idem.Call) (any, *refusal) {
 	asked := time.Now()
 	ticket, reply, err := c.engine.Enter(c.r.Context(), call)
-	if err == nil && !reply.Replayed && ticket.Claim.Attempt > 1 {
-		reply, err = c.resolve(ticket)
-	}
 	if err != nil || reply.Replayed {
 		c.observe(c.r.Context(), idem.Event{
 			Kind: idem.Answered, Type: call.Key.Type, State: reply.State, Replayed: reply.Replayed, Err: err, Took: time.Since(asked),
@@ -139,6 +136,7 @@ func (c *serviceCall) enter(call idem.Call) (any, *refusal) {
 	if reply.Replayed {
 		return replayed{Outcome: "replayed", Response: told(reply.Result)}, nil
 	}
+	c.upkeep.serves(call.Key.Type)
 	claim, err := c.seal(ticket)
 	if err != nil {
 		return nil, refuse(StoreUnavailable).because(err)

@@ -1,7 +1,8 @@
 package web_test
 
 import (
-	"crypto/hmac"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
@@ -108,15 +109,25 @@ func TestClaimStrings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(word[sha256.Size:])
-	seal := func(text, key string) string {
+	box := func(key string) cipher.AEAD {
 		digest := sha256.Sum256([]byte(key))
-		code := hmac.New(sha256.New, digest[:])
-		code.Write([]byte(text))
-		return base64.RawURLEncoding.EncodeToString(append(code.Sum(nil), text...))
+		block, err := aes.NewCipher(digest[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sealed, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sealed
 	}
-	if seal(text, serviceKey) != good {
-		t.Fatalf("the claim %q is sealed otherwise", word)
+	content, err := box(serviceKey).Open(nil, nil, word, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(content)
+	seal := func(text, key string) string {
+		return base64.RawURLEncoding.EncodeToString(box(key).Seal(nil, nil, []byte(text), nil))
 	}
 	change := func(old, replacement string) string {
 		if !strings.Contains(text, old) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/idemkit/idem"
 )
@@ -114,11 +115,15 @@ func (rt *route) resolved() idem.Resolver {
 	}
 	return func(ctx context.Context, c idem.Claim) (idem.Ending, error) {
 		ending, err := rt.resolver(ctx, c)
-		if ending.Result.Keep == 0 && !redirect(ending.Result.Status) {
-			ending.Result.Keep = rt.keep
-		}
-		return ending, err
+		return keeping(ending, rt.keep), err
 	}
+}
+
+func keeping(e idem.Ending, keep time.Duration) idem.Ending {
+	if e.Result.Keep == 0 && !redirect(e.Result.Status) {
+		e.Result.Keep = keep
+	}
+	return e
 }
 
 // execute lets the engine run the handler, or answer for it.

@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/idemkit/idem"
 	"github.com/idemkit/idem/web"
 )
 
@@ -53,11 +55,12 @@ func TestForgedClaims(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, only(stores), withServices)
 			in, victim := f.grant(), f.grant()
-			text, err := base64.RawURLEncoding.DecodeString(accepts(t, f.service("consume", in), 1))
-			if err != nil {
-				t.Fatal(err)
+			sealed, err := base64.RawURLEncoding.DecodeString(accepts(t, f.service("consume", in), 1))
+			if err != nil || bytes.Contains(sealed, []byte(f.requestID(in))) {
+				t.Fatalf("%v, or the claim can be read", err)
 			}
-			forged := base64.RawURLEncoding.EncodeToString([]byte(strings.ReplaceAll(string(text), f.requestID(in), f.requestID(victim))))
+			text := fmt.Sprintf(`{"format":%d,"ticket":{"Claim":{"RequestID":%q}}}`, idem.Format, f.requestID(victim))
+			forged := base64.RawURLEncoding.EncodeToString([]byte(text))
 			for call, members := range map[string]map[string]any{"extend": {}, "fail": {}, "complete": {"status": 200}} {
 				refused(t, f.service(call, with(members, "claim", forged)), 400, web.BadRequest)
 			}
@@ -130,6 +133,28 @@ func TestOneTokenTwoBusinessKeysInAHeader(t *testing.T) {
 			}
 			refused(t, f.do(guarded, f.order(token, header("X-Order", "b"))), 422, web.PayloadMismatch)
 			repeats(t, f.do(guarded, f.order(token, header("X-Order", "a"))), first)
+		})
+	}
+}
+
+// The first result stands, whatever a repetition says.
+func TestTheFirstResultStands(t *testing.T) {
+	t.Parallel()
+	for _, stores := range []string{"both", "store", "ledger"} {
+		t.Run(stores, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, only(stores), withServices)
+			in := f.grant()
+			claim := accepts(t, f.service("consume", in), 1)
+			for _, status := range []int{201, 200} {
+				ok(t, f.service("complete", map[string]any{"claim": claim, "status": status}))
+			}
+			f.settle()
+			for range 2 {
+				if got := ok(t, f.service("consume", in)); got.Response.Status != 201 {
+					t.Errorf("replayed %+v", got.Response)
+				}
+			}
 		})
 	}
 }

@@ -40,7 +40,7 @@ func JSONKey(paths ...string) KeyFunc {
 		}
 		if !utf8.Valid(body) || !json.Valid(body) { // decoders make one key of different broken bytes; Valid also bounds the depth, as gjson does not
 			if len(body) == 0 {
-				return nil, refuse(KeyInvalid).with("the body is empty")
+				return nil, refuse(KeyMissing).with("the body is empty, and has no member " + quote(paths[0]))
 			}
 			return nil, refuse(KeyInvalid).with("the body is not one JSON value")
 		}

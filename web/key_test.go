@@ -118,7 +118,7 @@ func TestJSONKey(t *testing.T) {
 		"nested":                {path: []string{"refund.no"}, body: `{"refund":{"no":"r-1"}}`},
 		"several":               {path: []string{"a", "b"}, body: `{"a":"1","b":2}`},
 		"blanks around":         {body: " {\"refundNo\":\"r\"}\r\n"},
-		"no body":               {body: "", code: web.KeyInvalid},
+		"no body":               {body: "", code: web.KeyMissing, says: "refundNo"},
 		"not JSON":              {body: `{"refundNo":`, code: web.KeyInvalid},
 		"trailing garbage":      {body: `{"refundNo":"r"}x`, code: web.KeyInvalid},
 		"two values":            {body: `{"refundNo":"r"}{"refundNo":"s"}`, code: web.KeyInvalid},

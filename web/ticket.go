@@ -1,7 +1,8 @@
 package web
 
 import (
-	"crypto/hmac"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -17,20 +18,31 @@ type sealed struct {
 	Ticket json.RawMessage `json:"ticket"`
 }
 
-// seal makes one opaque word of a ticket, under the key that the service came with: a store that may forget believes a claim of which it knows nothing.
+// seal makes one opaque word of a ticket, under the key that the service came with: it tells nothing of the stores, and nobody else can make one, which a store
+// that may forget would believe.
 func (c *serviceCall) seal(t idem.Ticket) (string, error) {
 	ticket, err := json.Marshal(t)
 	if err != nil {
 		return "", err
 	}
 	text, err := json.Marshal(sealed{Format: idem.Format, Ticket: ticket})
-	return base64.RawURLEncoding.EncodeToString(append(sealOf(text, c.key), text...)), err
+	if err != nil {
+		return "", err
+	}
+	box, err := under(c.key)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, text, nil)), nil
 }
 
-func sealOf(text []byte, key [sha256.Size]byte) []byte {
-	code := hmac.New(sha256.New, key[:])
-	code.Write(text)
-	return code.Sum(nil)
+// under a service key: AES-256-GCM, whose random nonce is part of the word.
+func under(key [sha256.Size]byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
 }
 
 // unseal returns idem.ErrFormat for the claim of a newer version. Any other error says that none of the service keys gave it out.
@@ -39,11 +51,12 @@ func (g *Guard) unseal(claim string) (t idem.Ticket, err error) {
 	if err != nil {
 		return t, err
 	}
-	if len(word) < sha256.Size || !g.sealed(word[:sha256.Size], word[sha256.Size:]) {
-		return t, errors.New("a claim without our seal")
+	text, err := g.open(word)
+	if err != nil {
+		return t, err
 	}
 	var whole sealed
-	if err := json.Unmarshal(word[sha256.Size:], &whole); err != nil {
+	if err := json.Unmarshal(text, &whole); err != nil {
 		return t, err
 	}
 	if whole.Format > idem.Format {
@@ -52,13 +65,18 @@ func (g *Guard) unseal(claim string) (t idem.Ticket, err error) {
 	return t, json.Unmarshal(whole.Ticket, &t)
 }
 
-func (g *Guard) sealed(seal, text []byte) bool {
+func (g *Guard) open(word []byte) (text []byte, err error) {
+	err = errors.New("a claim without our seal")
 	for _, key := range g.serviceKeys {
-		if hmac.Equal(seal, sealOf(text, key)) {
-			return true
+		box, unusable := under(key)
+		if unusable != nil {
+			return nil, unusable
+		}
+		if text, err = box.Open(nil, nil, word, nil); err == nil {
+			return text, nil
 		}
 	}
-	return false
+	return nil, err
 }
 
 // ticket reads a claim, and refuses what this guard did not give out to the tenant.

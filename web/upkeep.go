@@ -17,6 +17,17 @@ import (
 type upkeep struct {
 	mu     sync.Mutex
 	routes map[string]*route // by business type, those with a resolver first
+	served map[string]bool   // business types that services have claimed here
+}
+
+// serves makes a service's business type one that Run looks after.
+func (u *upkeep) serves(businessType string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.served == nil {
+		u.served = map[string]bool{}
+	}
+	u.served[businessType] = true
 }
 
 // known makes the route's business type one that Run looks after. Two routes of one type must not give two answers to what became of a claim; functions
@@ -54,15 +65,28 @@ func (u *upkeep) resolver(businessType string) idem.Resolver {
 // janitor is for one round, with the routes that there are by then.
 func (g *Guard) janitor() idem.Janitor {
 	j := idem.Janitor{
-		Ledger: g.config.Ledger, Store: g.config.Store, Compensations: g.config.Compensations, Resolvers: map[string]idem.Resolver{},
+		Ledger: g.config.Ledger, Store: g.config.Store,
+		Resolvers: map[string]idem.Resolver{}, Compensations: map[string]idem.Work{}, Retentions: map[string]time.Duration{},
 	}
 	g.upkeep.mu.Lock()
 	defer g.upkeep.mu.Unlock()
-	abandoned := map[string]bool{}
+	for businessType, work := range g.config.Compensations {
+		keep := g.config.ResultRetention
+		if rt := g.upkeep.routes[businessType]; rt != nil {
+			keep = rt.keep
+		}
+		j.Compensations[businessType] = func(ctx context.Context) idem.Ending { return keeping(work(ctx), keep) }
+		j.Retentions[businessType] = g.config.Retention
+	}
+	abandoned := maps.Clone(g.upkeep.served)
+	if abandoned == nil {
+		abandoned = map[string]bool{}
+	}
 	for _, businessType := range g.config.Abandoned {
 		abandoned[businessType] = true
 	}
 	for businessType, rt := range g.upkeep.routes {
+		j.Retentions[businessType] = rt.retention
 		if rt.resolver == nil {
 			abandoned[businessType] = true
 			continue

@@ -140,21 +140,60 @@ func TestRunPurges(t *testing.T) {
 
 func TestRunCompensates(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T) {
-		attempts := 0
-		f, log := upkeepFixture(t, func(c *web.Config) {
-			c.Compensations = map[string]idem.Work{"refund": func(ctx context.Context) idem.Ending {
-				attempts = idem.FromContext(ctx).Attempt
-				return idem.Ending{State: idem.Cancelled}
-			}}
+	for name, c := range map[string]struct {
+		ending idem.Ending
+		code   string // of what a duplicate gets an hour later
+	}{
+		"cancelled": {idem.Ending{State: idem.Cancelled}, web.Cancelled},
+		"succeeded": {idem.Ending{State: idem.Succeeded, Result: idem.Result{Status: 201, Body: []byte("paid back"), Kept: true}}, web.AlreadyDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) {
+				attempts := 0
+				f, log := upkeepFixture(t, func(config *web.Config) {
+					config.ResultRetention = 30 * time.Minute
+					config.Compensations = map[string]idem.Work{"refund": func(ctx context.Context) idem.Ending {
+						attempts = idem.FromContext(ctx).Attempt
+						return c.ending
+					}}
+				})
+				f.handler.then = status(500)
+				refund := f.guard.Key("refund", web.JSONKey("no"), web.Anonymous())(f.handler)
+				executed(t, f.do(refund, keyed("application/json", `{"no":7}`)), 500)
+				logged := running(t, f, log, 3*time.Minute)
+				f.clock.advance(time.Hour)
+				refused(t, f.do(refund, keyed("application/json", `{"no":7}`)), 409, c.code)
+				if attempts != 2 || !strings.Contains(logged, "compensated=1") {
+					t.Errorf("attempt %d, logged %s", attempts, logged)
+				}
+			})
 		})
-		f.handler.then = status(500)
-		refund := f.guard.Key("refund", web.JSONKey("no"), web.Anonymous())(f.handler)
-		executed(t, f.do(refund, keyed("application/json", `{"no":7}`)), 500)
-		logged := running(t, f, log, 3*time.Minute)
-		refused(t, f.do(refund, keyed("application/json", `{"no":7}`)), 409, web.Cancelled)
-		if attempts != 2 || !strings.Contains(logged, "compensated=1") {
-			t.Errorf("attempt %d, logged %s", attempts, logged)
+	}
+}
+
+// What a resolver ended is kept for as long as what the route ended.
+func TestRunKeepsTheRoutesRetention(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		f, log := upkeepFixture(t)
+		refund := f.guard.Key("refund", web.JSONKey("no"), web.Anonymous(), web.Retention(time.Hour), web.ResultRetention(time.Hour), web.Resolver(done))(f.handler)
+		left(t, f, idem.K("refund", "7"))
+		running(t, f, log, 90*time.Second)
+		f.clock.advance(2 * time.Hour)
+		executed(t, f.do(refund, keyed("application/json", `{"no":7}`)), 201)
+	})
+}
+
+// A service that never came back leaves nothing for ever.
+func TestRunGivesUpWhatServicesLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T) {
+		f, log := upkeepFixture(t, withServices)
+		accepts(t, f.service("consume", f.grant()), 1)
+		running(t, f, log, 90*time.Second)
+		if told := f.ledger.abandoned.Load(); told == nil || !slices.Equal(*told, []string{"order.create"}) {
+			t.Errorf("given up: %v", told)
 		}
 	})
 }

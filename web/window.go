@@ -10,7 +10,7 @@ import (
 
 // Window guards a route with a deduplication window: of requests with equal keys one runs in each length of time, and the others get
 // duplicate_in_window with the time that is left. It is for callers that have neither token nor key to send. A window that is too short lets slow
-// duplicates in, one that is too long locks real repetitions out.
+// duplicates in, one that is too long locks real repetitions out; idem.DefaultWindow is one to begin with.
 //
 // The name and the key are the tenant's: no subject is needed, and none counts. The first client's leaving does not cancel the work, which has the route's Limit.
 // Nothing is replayed. A failure leaves the window closed, unless the route says ReopenOnFailure. It needs Config.Store, and answers store_unavailable

@@ -106,5 +106,8 @@ func (s *shop) end(how string) int {
 	return 0
 }
 
-// struck is the detail of an answer that strike asked for.
-const struck = "The query asked for this attempt to fail. Nothing was written; send the same again."
+// What is said of an attempt, and of a call, that the query asked to fail.
+const (
+	struck     = "The query asked for this attempt to fail. Nothing was written; send the same again."
+	struckEach = "The query asked for this call to fail. Nothing was written; send it again without."
+)

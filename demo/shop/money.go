@@ -68,7 +68,7 @@ func (s *shop) postTransfer(w http.ResponseWriter, r *http.Request) {
 	case len(wrong) > 0:
 		s.unprocessable(w, wrong)
 	case status != 0:
-		s.writeProblem(w, status, struck, nil)
+		s.writeProblem(w, status, struckEach, nil)
 	default:
 		s.writeJSON(w, http.StatusCreated, t)
 	}

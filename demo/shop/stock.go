@@ -40,7 +40,7 @@ func (s *shop) postStock(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.fail(w, r, err)
 	case status != 0:
-		s.writeProblem(w, status, struck, nil)
+		s.writeProblem(w, status, struckEach, nil)
 	default:
 		s.writeJSON(w, http.StatusOK, found)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func (s *shop) index(w http.ResponseWriter, r *http.Request) {
-	s.page(w, r, http.StatusOK, indexPage(s.site))
+	s.page(w, r, http.StatusOK, indexPage(s.site, r.Host))
 }
 
 func (s *shop) spa(w http.ResponseWriter, r *http.Request) {

@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/idemkit/idem"
@@ -14,7 +13,7 @@ func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := admitQuery(q); err != nil {
+	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	records := s.matching(q)
@@ -22,19 +21,6 @@ func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
 		records[i] = detach(records[i])
 	}
 	return records, nil
-}
-
-// admitQuery refuses what can be answered by no records only because it was written wrongly.
-func admitQuery(q idem.Query) error {
-	switch q.State {
-	case idem.Processing, idem.Succeeded, idem.Failed, idem.Cancelled:
-	default:
-		return fmt.Errorf("%w: no record has the state %q", idem.ErrInvalid, q.State)
-	}
-	if q.Limit < 1 {
-		return fmt.Errorf("%w: a limit of %d records; it must be at least 1", idem.ErrInvalid, q.Limit)
-	}
-	return nil
 }
 
 func (s *Store) matching(q idem.Query) []idem.Record {

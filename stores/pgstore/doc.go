@@ -14,10 +14,12 @@
 // finish whose reply was lost is recognised. fingerprint and result_body are bytea and result_headers is JSON in a text column, as jsonb would reorder and
 // lose bytes. result_headers is null where the result is not kept; result_until ends header and body before the record. format is [idem.Format]. expires_at is the
 // end of the retention, written with each claim and finish but not with renewals: those touch no indexed column and stay heap-only updates, which is also
-// why lease_until has no index, nor updated_at. Purge reads the partial index on expires_at; those on created_at are for Find. Making an index keeps writers of a table that is large
+// why lease_until has no index, nor updated_at. Purge reads the partial index on expires_at; those on created_at are for Find. A vacuum after it does not shorten the
+// file, which would keep claims waiting (vacuum_truncate is off): VACUUM (TRUNCATE) does, when it suits. Making an index keeps writers of a table that is large
 // already waiting meanwhile; who cannot have that makes it CONCURRENTLY under the same name before Migrate.
 //
-// Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along.
+// Fences are drawn from a sequence beside the table, of which a role that is not the owner needs USAGE. Whoever copies the table elsewhere takes the sequence along, and a
+// fail-over to a standby that replicates asynchronously may draw a number again, as it may lose any commit: synchronous replication keeps both.
 //
 // # One transaction
 //

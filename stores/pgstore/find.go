@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +36,7 @@ func (n names) searches() map[idem.State]string {
 // Find reads processing and failed records by an index, succeeded and cancelled ones by the whole table. Key, Subject and RequestID of a record are as the
 // columns have them, and claim the same record. Records of a newer format are left out.
 func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
-	if err := admitQuery(q); err != nil {
+	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	if len(q.Types) == 0 {
@@ -54,19 +53,6 @@ func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
 		return nil, failed(ctx, "find", err)
 	}
 	return records, nil
-}
-
-// admitQuery refuses what can be answered by no records only because it was written wrongly.
-func admitQuery(q idem.Query) error {
-	switch q.State {
-	case idem.Processing, idem.Succeeded, idem.Failed, idem.Cancelled:
-	default:
-		return fmt.Errorf("%w: no record has the state %q", idem.ErrInvalid, q.State)
-	}
-	if q.Limit < 1 {
-		return fmt.Errorf("%w: a limit of %d records; it must be at least 1", idem.ErrInvalid, q.Limit)
-	}
-	return nil
 }
 
 func collecting(records *[]idem.Record) func(pgx.Rows) error {

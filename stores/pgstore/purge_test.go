@@ -71,12 +71,9 @@ func TestPurgeWhileOtherKeysAreClaimed(t *testing.T) {
 			}
 		})
 	}
-	purged := 0
-	for n := -1; n != 0; purged += n {
-		var err error
-		if n, err = l.store.Purge(t.Context(), []string{"order.create"}, 2000); err != nil {
-			t.Fatal(err)
-		}
+	purged, err := idem.Janitor{Ledger: l.store, Abandoned: []string{"order.create"}, Batch: 2000}.Purge(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
 	cancel()
 	running.Wait()

@@ -32,7 +32,8 @@ import (
 
 // Options are the settings of a Store. The zero value is ready for use.
 type Options struct {
-	// Prefix stands in front of every key, so that several installations can share one Redis. Default "idem".
+	// Prefix stands in front of every key, so that several installations can share one Redis. Default "idem". Two whose ledgers have equal names, such as
+	// databases called alike on two servers, need different ones: each would clear away what the other's ledger decided.
 	Prefix string
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/idemkit/idem"
@@ -34,7 +33,7 @@ func (o Options) searches() map[idem.State]string {
 // transaction of this process is left out. Key, Subject and RequestID of a record are as the columns have them, and claim the same record. Records of a
 // newer format are left out.
 func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
-	if err := admitQuery(q); err != nil {
+	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	if len(q.Types) == 0 {
@@ -55,19 +54,6 @@ func (s *Store) Find(ctx context.Context, q idem.Query) ([]idem.Record, error) {
 	}
 	defer func() { _ = rows.Close() }() // rows.Err has what went wrong
 	return s.collect(ctx, rows)
-}
-
-// admitQuery refuses what can be answered by no records only because it was written wrongly.
-func admitQuery(q idem.Query) error {
-	switch q.State {
-	case idem.Processing, idem.Succeeded, idem.Failed, idem.Cancelled:
-	default:
-		return fmt.Errorf("%w: no record has the state %q", idem.ErrInvalid, q.State)
-	}
-	if q.Limit < 1 {
-		return fmt.Errorf("%w: a limit of %d records; it must be at least 1", idem.ErrInvalid, q.Limit)
-	}
-	return nil
 }
 
 func (s *Store) collect(ctx context.Context, rows *sql.Rows) ([]idem.Record, error) {

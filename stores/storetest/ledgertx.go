@@ -158,7 +158,7 @@ func claimTxRollbackOver(f fixture) {
 func claimTxBusy(f fixture) {
 	q := request("1")
 	ctx, tx := f.begun(q, 1)
-	answer, workCtx, second, err := f.ledger().ClaimTx(f.bounded(300*time.Millisecond), again(q), time.Minute)
+	answer, workCtx, second, err := f.ledger().ClaimTx(f.bounded(1500*time.Millisecond), again(q), time.Minute)
 	if err != nil || answer.Outcome != idem.Busy || workCtx != nil || second != nil {
 		f.Errorf("ClaimTx: %v, %v, transaction %v; want busy", answer.Outcome, err, second)
 	}
