@@ -51,11 +51,11 @@ golden: ## accept what the templates render now
 
 .PHONY: screenshots
 screenshots: components ## make a picture of every page in every state, on phone and desk, light and dark: artifacts/screenshots
-	IDEM_SCREENSHOTS=$(CURDIR)/artifacts/screenshots $(GO) test -count=1 -run '^TestEveryPage$$' ./e2e
+	SCREENSHOTS=$(CURDIR)/artifacts/screenshots $(GO) test -count=1 -run '^TestEveryPage$$' ./e2e
 
 .PHONY: picture
 picture: components ## make the README's picture of the double-clicked page: docs/double-click.png
-	IDEM_SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestDoubleClickPage$$' ./e2e
+	SCREENSHOTS=$(CURDIR)/docs $(GO) test -count=1 -run '^TestDoubleClickPage$$' ./e2e
 
 .PHONY: gestures
 gestures: components ## submit twice in four ways, with and without the client, and print the POSTs and orders that came of it

@@ -88,10 +88,10 @@ func TestReflow(t *testing.T) {
 	}
 }
 
-// shoot keeps a picture of the page, for people to look at, where IDEM_SCREENSHOTS names a folder: see make screenshots.
+// shoot keeps a picture of the page, for people to look at, where SCREENSHOTS names a folder: see make screenshots.
 func (p *person) shoot(name string) {
 	p.Helper()
-	folder := os.Getenv("IDEM_SCREENSHOTS")
+	folder := os.Getenv("SCREENSHOTS")
 	if folder == "" {
 		return
 	}
