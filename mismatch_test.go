@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/idemkit/idem"
@@ -77,13 +78,28 @@ type overtaken struct {
 	*memstore.Store
 	next idem.Request
 	done bool
+	turn *sync.Mutex // nobody comes between the release and the quicker one
+}
+
+func (s overtaken) Claim(ctx context.Context, q idem.Request) (idem.Answer, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	return s.Store.Claim(ctx, q)
+}
+
+func (s overtaken) Spend(ctx context.Context, id string, q idem.Request) (idem.Answer, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	return s.Store.Spend(ctx, id, q)
 }
 
 func (s overtaken) Release(ctx context.Context, c idem.Claim, as idem.State, reason string) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
 	if err := s.Store.Release(ctx, c, as, reason); err != nil {
 		return err
 	}
-	answer, err := s.Claim(ctx, s.next)
+	answer, err := s.Store.Claim(ctx, s.next)
 	if err != nil || !s.done {
 		return err
 	}
@@ -98,7 +114,7 @@ func TestMismatchAfterWaiting(t *testing.T) {
 			t.Parallel()
 			everyLayer(t, func(t *testing.T, have layers) {
 				r, failing, stale := &rig{}, hold(end(idem.Failed).ending), succeed("stale")
-				quick := overtaken{Store: memstore.New(memstore.Options{Forgetful: have == entranceOnly}), done: done}
+				quick := overtaken{Store: memstore.New(memstore.Options{Forgetful: have == entranceOnly}), done: done, turn: &sync.Mutex{}}
 				switch have {
 				case both:
 					r.entrance = &entrance{Store: memstore.New(memstore.Options{Forgetful: true})}
