@@ -107,3 +107,19 @@ func TestFormThatIsNotMarked(t *testing.T) {
 	b.Click("button")
 	s.reached(t, 2)
 }
+
+// Closing a dialog sends nothing, and what is in it can be saved afterwards.
+func TestFormInADialogThatIsCancelled(t *testing.T) {
+	s := newShop(t, `<dialog><form method=post action=/post data-idem><input name=item value=tea><button id=cancel formmethod=dialog>Cancel</button>
+		<button id=save>Save</button></form></dialog>`)
+	b := open(t, s)
+	testkit.Eval[bool](b, `(document.querySelector('dialog').showModal(), true)`)
+	b.Click("#cancel")
+	b.Until(`!document.querySelector('dialog').open`)
+	testkit.Check(b, `new Promise((resolve) => setTimeout(() => resolve(document.querySelectorAll('[aria-busy], [aria-disabled]').length)))`, 0)
+	testkit.Eval[bool](b, `(document.querySelector('dialog').showModal(), true)`)
+	b.Click("#save")
+	if got := s.sent(t, 1).Get("item"); got != "tea" {
+		t.Errorf("sent %q", got)
+	}
+}

@@ -61,6 +61,7 @@ func TestFormThatALibraryHasSent(t *testing.T) {
 	if first != old || claimsOf(second).Rid == claimsOf(first).Rid || claimsOf(second).Act != claimsOf(first).Act {
 		t.Errorf("sent with %v, then with %v", claimsOf(first), claimsOf(second))
 	}
+	b.Until(`window.calls === 2 && document.querySelector('[aria-busy]') === null`)
 	signed := s.signs()
 	testkit.Check(b, `(async () => { const f = document.querySelector('#f'); f.remove(); await idem.forms.give(f, true); return true; })()`, true)
 	if again := s.signs(); again != signed {

@@ -26,6 +26,7 @@ type shop struct {
 	gate    chan struct{}
 	release func()
 	life    int64 // of its tokens, in seconds; 0: one
+	subject string
 	mu      sync.Mutex
 	signed  int
 	posts   []string
@@ -83,7 +84,7 @@ func (s *shop) sign(action, requestID string) string {
 		requestID = fmt.Sprintf("request-%d", s.signed)
 	}
 	now := time.Now().Unix()
-	claims := fmt.Sprintf(`{"jti":"%d>>>???","rid":%q,"act":%q,"iat":%d,"exp":%d}`, s.signed, requestID, action, now, now+max(s.life, 1))
+	claims := fmt.Sprintf(`{"jti":"%d>>>???","sub":%q,"rid":%q,"act":%q,"iat":%d,"exp":%d}`, s.signed, s.subject, requestID, action, now, now+max(s.life, 1))
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
 

@@ -114,6 +114,23 @@ func TestFormTypedForLong(t *testing.T) {
 	}
 }
 
+// Somebody else has logged in while one typed: the form keeps its token, about which the server asks, and is not made the other's in silence.
+func TestFormTypedByAnother(t *testing.T) {
+	s := newShop(t, tokenForm("f"))
+	b := open(t, s)
+	old := testkit.Eval[string](b, tokenOf("f"))
+	s.mu.Lock()
+	s.subject = "bob"
+	s.mu.Unlock()
+	b.Click("#f [name=item]")
+	b.Until(`performance.getEntriesByName(new URL('/idem/token', location).href).some((token) => token.responseEnd > 0)`)
+	testkit.Check(b, `fetch('/done').then((answer) => answer.ok)`, true) // by now the page has the token
+	b.Click("button")
+	if got := s.sent(t, 1).Get("idempotent_token"); got != old {
+		t.Errorf("sent with %v, want %v", claimsOf(got), claimsOf(old))
+	}
+}
+
 // A form that came into the page later is looked after from when it is entered.
 func TestFormThatCameLater(t *testing.T) {
 	s := newShop(t, `<template>`+tokenForm("f")+`</template>`)

@@ -61,10 +61,10 @@ export function createClient(settings = {}) {
       return send(renewals - 1);
     };
     const result = await repeat(send, call);
-    const { status } = result.response;
+    const { response: { status }, code } = result;
     if (status === 403) pools = {}; // they may be another person's
-    // A success, or the pair is of no more use. After another refusal the same may be tried again.
-    if (status < 410 && status !== 408 && result.code !== 'in_progress') delete unfinished[key];
+    // A success, or the pair is of no more use, as the server says: a 401 or 404 on the way does not undo what an unanswered attempt did.
+    if (status < 400 || (status < 410 && code && code !== 'in_progress')) delete unfinished[key];
     save();
     return result;
   }
@@ -75,7 +75,7 @@ export function createClient(settings = {}) {
     const cancel = call.cancel = (reason) => control.abort(reason);
     const intention = unfinished[key] ??= { requestId };
     const tell = call.tell = (name, more) => document?.dispatchEvent(new CustomEvent(`idem:${name}`, {
-      bubbles: true, detail: { action, cancel, requestId: intention.requestId, ...more },
+      detail: { action, cancel, requestId: intention.requestId, ...more },
     }));
     const end = (result) => {
       delete calls[key];
@@ -95,7 +95,7 @@ export function createClient(settings = {}) {
     return call;
   }
 
-  listen('pagehide', () => Object.values(calls).forEach(({ request, cancel }) => request.keepalive || cancel()));
+  listen('pagehide', () => { for (const key in calls) calls[key].request.keepalive || calls[key].cancel(); });
 
   return {
     async fetch(input, init = {}) {

@@ -1,7 +1,7 @@
 import { say, show, summarize } from './pending.js';
 
 const LIMIT = 30_000; // a submission that went nowhere (stopped, answered 204, a download) gives the form back
-const locks = new Map(); // form -> { event, timers, undo }
+const locks = new WeakMap(); // form -> { event, timers, undo }
 const due = new WeakMap(); // form -> { token, at }
 let issue;
 
@@ -18,7 +18,7 @@ const locked = (form) => {
 export function take(form, submitter) {
   const lock = locks.get(form) ?? {};
   if (lock.undo) return false;
-  const limit = Number(form.getAttribute('data-idem-timeout')) || LIMIT;
+  const limit = +form.getAttribute('data-idem-timeout') || LIMIT;
   locks.set(form, lock);
   lock.undo = show(form, submitter);
   say(form, 'sending');
@@ -61,11 +61,12 @@ function claims(token) {
 async function renew(form, anew) {
   const input = field(form);
   const { value } = input ?? {};
-  const { act: action, rid } = claims(value);
+  const { act: action, rid, sub } = claims(value);
   if (!action) return;
   try {
     const { token, requestId } = await issue({ action, requestId: anew ? undefined : rid, tokenUrl: form.getAttribute('data-idem') });
-    if (input.value !== value) return;
+    // Another person may have logged in meanwhile: the server asks before it takes what the first one typed.
+    if (input.value !== value || (!anew && claims(token).sub !== sub)) return;
     // What is put in as a value Firefox would bring back on reload, in a page with a newer token.
     input.setAttribute('value', token);
     form.querySelector('[name=idempotent_request_id]')?.setAttribute('value', requestId);
@@ -80,9 +81,9 @@ function watch(form) {
   if (!exp || !form.isConnected) return;
   const known = due.get(form);
   if (known?.token !== input.value) {
-    const ms = Math.min((exp - iat) * 600, 864e5);
+    const ms = Math.min((exp - iat) * 600, 8e7);
     due.set(form, { token: input.value, at: Date.now() + ms });
-    setTimeout(watch, ms + 99, form);
+    setTimeout(watch, ms + 9, form);
   } else if (known.at > Date.now()) {
     return;
   } else if (document.hidden) {
@@ -96,7 +97,8 @@ function watch(form) {
 // buttons are touched after it too, when the browser has collected the fields: a button disabled earlier would not be among them.
 function submitted(event) {
   const { target: form, submitter } = event;
-  if (!form.matches?.('form[data-idem]')) return;
+  // A dialog that is closed sends nothing.
+  if (!form.matches?.('form[data-idem]') || (submitter?.formMethod || form.method) === 'dialog') return;
   if (locked(form) || submitter?.getAttribute('aria-disabled') === 'true') {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -128,9 +130,10 @@ export function startForms(ask) {
     if (form?.matches('form[data-idem]')) watch(form);
   });
   marked().forEach(watch);
-  const { submit } = HTMLFormElement.prototype;
-  HTMLFormElement.prototype.submit = function () { // has no event
-    if (!this.matches('[data-idem]')) return submit.call(this);
+  const { prototype } = HTMLFormElement;
+  const { submit } = prototype;
+  prototype.submit = function () { // has no event
+    if (!this.matches('form[data-idem]')) return submit.call(this);
     if (locks.get(this)?.undo) return; // not within its own submit event, which may be cancelled yet
     submit.call(this);
     take(this);

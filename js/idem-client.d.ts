@@ -51,7 +51,10 @@ export interface Options {
   action?: string;
   /** Where tokens come from, relative to the address that is called. Default: <meta name="idem-token-url">, then "/idem/token". */
   tokenUrl?: string;
-  /** Origins beside the page's own that may see tokens. To others, and without a page to all, calls go as fetch sends them: no token, no retry. */
+  /**
+   * Origins beside the page's own that may see tokens. To others, and without a page to all, calls go as fetch sends them: no token, no retry.
+   * Where there are any, a redirect is followed wherever it leads, with the token.
+   */
   origins?: readonly string[];
   /** How many tokens are fetched ahead at once, 1 to 32. Default 0: one when it is needed. */
   pool?: number;

@@ -97,6 +97,7 @@ describe('the pair of token and request id', () => {
   const kept = {
     'a lost connection': [{ destroy: true }], 500: [{ status: 500 }], 503: [{ status: 503 }], 408: [{ status: 408 }],
     '409 in_progress': [problem(409, 'in_progress')], '429 rate_limited': [problem(429, 'rate_limited')], '422 of the application': [{ status: 422 }],
+    '401 on the way': [{ status: 401 }], '403 on the way': [{ status: 403 }], '404 on the way': [{ status: 404 }],
   };
   for (const [name, answers] of Object.entries(kept)) {
     test(`is kept over ${name}: the same again sends the same`, async () => {

@@ -13,7 +13,7 @@ export const within = (ms, signal, work) => new Promise((resolve, reject) => {
     control.abort(reason);
     reject(reason);
   };
-  const timer = ms && setTimeout(stop, ms, new DOMException('idem: timeout', 'TimeoutError'));
+  const timer = ms && setTimeout(stop, ms, new DOMException('timeout', 'TimeoutError'));
   signal.addEventListener('abort', () => stop(signal.reason));
   work(control.signal).finally(() => clearTimeout(timer)).then(resolve, reject);
 });
