@@ -64,7 +64,7 @@ export function createClient(settings = {}) {
     const { response: { status }, code } = result;
     if (status === 403) pools = {}; // they may be another person's
     // A success, or the pair is of no more use, as the server says: a 401 or 404 on the way does not undo what an unanswered attempt did.
-    if (status < 400 || (status < 410 && code && code !== 'in_progress')) delete unfinished[key];
+    if (code ? status < 410 && code !== 'in_progress' : status < 400) delete unfinished[key];
     save();
     return result;
   }
@@ -75,7 +75,7 @@ export function createClient(settings = {}) {
     const cancel = call.cancel = (reason) => control.abort(reason);
     const intention = unfinished[key] ??= { requestId };
     const tell = call.tell = (name, more) => document?.dispatchEvent(new CustomEvent(`idem:${name}`, {
-      detail: { action, cancel, requestId: intention.requestId, ...more },
+      bubbles: true, detail: { action, cancel, requestId: intention.requestId, ...more },
     }));
     const end = (result) => {
       delete calls[key];

@@ -1,4 +1,4 @@
-const STATUS = '[role=status][data-idem-sending]';
+const STATUS = '[data-idem-sending]';
 const SUMMARY = '[role=alert][tabindex]';
 
 // The region stands behind the form, for inside of aria-busy nothing is announced; one elsewhere in the page serves all forms without.
