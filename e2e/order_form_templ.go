@@ -45,7 +45,7 @@ func OrderForm() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Label: "Order", Busy: "Order (sending…)"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = templates.Submit(templates.SubmitProps{Label: "Order", Busy: "Ordering…"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

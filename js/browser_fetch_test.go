@@ -14,7 +14,7 @@ func keys(selector, text string) chromedp.Action[chromedp.Void] {
 }
 
 const sendForm = `(() => { const form = new FormData(); form.append('item', 'tea'); form.append('file', new File(['\r\n\0'], 'a.bin', { lastModified: 1 }));
-	return idem.fetch('/post', { method: 'POST', body: form, retry: { delay: () => 1 } }).then((r) => r.url.endsWith('/done')); })()`
+	return idem.fetch('/post', { method: 'POST', body: form, idem: { backoff: 1 } }).then((r) => r.url.endsWith('/done')); })()`
 
 func TestFetchSendsEqualBytes(t *testing.T) {
 	s := newShop(t, "")

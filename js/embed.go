@@ -1,5 +1,5 @@
-// Package js holds the browser client, idem-client.js, with what is needed to serve it. What is
-// embedded is idem-client.min.js, made of the modules here by make generate. Its interface is described in idem-client.d.ts.
+// Package js holds the browser client, idem-client.js, with what is needed to serve it. The client has no build step: what is
+// embedded is what is read here and what runs. Its interface is described in idem-client.d.ts.
 package js
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Embedding fills package variables only. A string cannot be changed through what Load hands out.
 //
-//go:embed idem-client.min.js
+//go:embed idem-client.js
 var client string
 
 // Asset is a static file and the names to serve it under.

@@ -5,7 +5,7 @@
 //
 //	@templates.Form(templates.FormProps{Action: "order.create", URL: "/orders"}) {
 //		<label>Item <input name="item"/></label>
-//		@templates.Submit(templates.SubmitProps{Label: "Order", Busy: "Order (sending…)"})
+//		@templates.Submit(templates.SubmitProps{Label: "Order", Busy: "Ordering…"})
 //	}
 //
 // Every form gets a token and a request id of its own. A form that is shown again after a refusal keeps the request id that it was

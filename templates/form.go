@@ -23,7 +23,6 @@ type FormProps struct {
 	URL        string           // where it is sent to; empty: the page's own URL
 	Enctype    string           // "multipart/form-data" for files; empty: the browser's default, urlencoded
 	RequestID  string           // the intention to go on with; empty: the page decides
-	Lang       string           // of what the client says while it is sent, BCP 47; empty: the page's
 	ID         string           // of the element; empty: none
 	Class      string           // of the element; empty: none
 	Attributes templ.Attributes // further ones, such as data-idem-timeout; nil: none
@@ -33,12 +32,10 @@ func (p FormProps) token() TokenField { return TokenField{Action: p.Action, Requ
 
 // SubmitProps describes a submit button. Its content is the label or, where that is empty, the component's children.
 type SubmitProps struct {
-	Name  string // sent with Value when this button submits; empty: nothing is sent
-	Value string // what is sent under Name
-	Label string // plain text
-	// Busy is the label while the submission runs; empty: it stays. The button goes on to be called by its label, so what is shown has words of that, and
-	// in parentheses what is going on: who speaks to a browser calls a button by what is shown (WCAG 2.2, 2.5.3).
-	Busy       string
+	Name       string           // sent with Value when this button submits; empty: nothing is sent
+	Value      string           // what is sent under Name
+	Label      string           // plain text
+	Busy       string           // the label while the submission runs; empty: it stays
 	Class      string           // of the element; empty: none
 	Attributes templ.Attributes // further ones; nil: none
 }

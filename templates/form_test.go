@@ -30,8 +30,6 @@ func TestGoldenForms(t *testing.T) {
 		"submit-empty":    templates.Submit(templates.SubmitProps{}),
 		"script":          templates.Script(""),
 		"script-nonce":    templates.Script("bm9uY2U="),
-		"htmx":            templates.HTMX(""),
-		"turbo-nonce":     templates.Turbo("bm9uY2U="),
 		"style":           templates.Style(),
 		"meta":            templates.Meta(templates.MetaProps{Action: "order.create"}),
 		"hostile": with(templates.Form(templates.FormProps{

@@ -44,10 +44,7 @@ func (r *ring) Token(_ context.Context, action, requestID string) (templates.Tok
 
 // assets do not change with the client or the style sheet, so that the golden files do not either.
 func assets() templates.Assets {
-	return templates.Assets{
-		Prefix: "/idem", Script: js.NewAsset("idem-client.js", "client"), Style: js.NewAsset("idem.css", "style"),
-		HTMX: js.NewAsset("idem-htmx.js", "htmx"), Turbo: js.NewAsset("idem-turbo.js", "turbo"),
-	}
+	return templates.Assets{Prefix: "/idem", Script: js.NewAsset("idem-client.js", "client"), Style: js.NewAsset("idem.css", "style")}
 }
 
 func onPage(t *testing.T, issuer templates.Issuer) context.Context {

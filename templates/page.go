@@ -30,20 +30,9 @@ type Page struct {
 	Issuer Issuer // required by components that embed a token
 	Assets Assets // required by Script, Style and Meta
 	Nonce  string // of the script tag, where the policy asks for one; empty: templ.GetNonce
-	Lang   string // BCP 47, of what the client says of forms; empty: "en"
-	Texts  Texts  // in Lang; the zero value: TextsFor(Lang)
 	// RequestID tells the request id that this request came with for an action, and was not done under; empty: none. It lets a form that is
 	// shown again keep its intention. The first form of that action on the page gets it, for two forms are two intentions. May be nil.
 	RequestID func(action string) string
-}
-
-// speaks are the words in a language, and the language that they really are in. Empty asks for the page's.
-func (p Page) speaks(lang string) (Texts, string) {
-	if (lang == "" || lang == p.Lang) && p.Texts != (Texts{}) {
-		return p.Texts, firstOf(p.Lang, "en")
-	}
-	lang = firstOf(lang, p.Lang, "en")
-	return TextsFor(lang), LanguageOf(lang)
 }
 
 type pageKey struct{}

@@ -22,8 +22,6 @@ type ProblemProps struct {
 	First      First     // what became of the first submission
 	FirstURL   string    // where its result is; empty: no link. Only http, https and relative URLs are linked
 	Resubmit   *Resubmit // what was typed, to be sent again; nil: nothing is offered
-	Explains   bool      // what a code means, where nothing has just happened: no alert, and no focus taken
-	Inside     bool      // it lands in a page that has its own first heading; false: its title is that
 	Texts      Texts     // the zero value: TextsFor(Lang)
 	TextsLang  string    // BCP 47, of Texts; empty: Lang
 	Assets     Assets    // what the full page links to
@@ -54,7 +52,7 @@ type Resubmit struct {
 // Entry is one name and value of a submission. A name may come several times.
 type Entry struct {
 	Name  string
-	Value string    // what was typed; of File the name of the file, empty: not shown. Never shown of Secret
+	Value string    // of Typed and Hidden; never shown for the others
 	Label string    // empty: the name
 	Kind  EntryKind // zero: Typed
 }
@@ -67,19 +65,10 @@ const (
 	Typed  EntryKind = iota // visible, may be corrected; a text area where there are several lines
 	Hidden                  // sent again unseen
 	Secret                  // not kept
-	File                    // cannot be kept: the browser gives no page a file that was not chosen there
-	NoFile                  // a file input that was left empty
+	File                    // cannot be kept: the browser gives no page a file that it did not choose there
 )
 
 func (e Entry) label() string { return firstOf(e.Label, e.Name) }
-
-// chosen is the file's name without the folders that some browsers send along.
-func (e Entry) chosen() string {
-	if e.Value == "" {
-		return ""
-	}
-	return "(" + e.Value[strings.LastIndexAny(e.Value, `/\`)+1:] + ")"
-}
 
 func (e Entry) multiline() bool { return strings.ContainsAny(e.Value, "\r\n") }
 

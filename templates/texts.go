@@ -2,7 +2,7 @@ package templates
 
 import "strings"
 
-// Texts are the words around a problem and a form. The problem's own title and detail are not among them.
+// Texts are the words around a problem. The problem's own title and detail are not among them.
 type Texts struct {
 	FirstDone    string // the first submission went through
 	FirstRunning string // the first submission is still running
@@ -15,11 +15,6 @@ type Texts struct {
 	Again        string // the button that sends the same submission again
 	AsNew        string // the button that makes a new submission
 	Busy         string // the button while it is sent
-	Sending      string // said when a form is being sent
-	Working      string // said when it takes long
-	Done         string // said when it is done and still there
-	Failed       string // said when it failed and is still there
-	Sent         string // said when Back shows a form that was sent
 	Status       string // label of the HTTP status
 	Code         string // label of the problem's code
 	RequestID    string // label of the request id
@@ -55,12 +50,7 @@ func English() Texts {
 		Confirm:      "I entered this myself and want to submit it with the account that I use now.",
 		Again:        "Submit again",
 		AsNew:        "Submit as something new",
-		Busy:         "Submit (sending…)",
-		Sending:      "Sending…",
-		Working:      "Still working on it. Please wait.",
-		Done:         "Done.",
-		Failed:       "That did not work. What you entered is still here.",
-		Sent:         "You have sent this form already. Sending it again as it is does nothing twice; if you change it, you will be asked first.",
+		Busy:         "Submitting…",
 		Status:       "Status",
 		Code:         "Code",
 		RequestID:    "Request",
@@ -80,12 +70,7 @@ func Chinese() Texts {
 		Confirm:      "以上内容由我本人填写，我要用当前账号提交。",
 		Again:        "重新提交",
 		AsNew:        "作为新的请求提交",
-		Busy:         "（正在提交…）",
-		Sending:      "正在发送…",
-		Working:      "仍在处理，请稍候。",
-		Done:         "已完成。",
-		Failed:       "未能完成。您填写的内容仍然保留。",
-		Sent:         "此表单已经提交过。不作更改再次提交不会重复执行；如有更改，会先询问您。",
+		Busy:         "正在提交…",
 		Status:       "状态",
 		Code:         "代码",
 		RequestID:    "请求编号",

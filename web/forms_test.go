@@ -17,9 +17,8 @@ import (
 
 // renderHead is a page that links to the kit's assets.
 func renderHead(w http.ResponseWriter, r *http.Request) {
-	for _, c := range []templ.Component{templates.Script(""), templates.HTMX(""), templates.Turbo(""), templates.Style()} {
-		_ = c.Render(r.Context(), w)
-	}
+	_ = templates.Script("").Render(r.Context(), w)
+	_ = templates.Style().Render(r.Context(), w)
 }
 
 // page is a handler whose page has n forms of each action.

@@ -33,16 +33,12 @@ func (s *submission) refuse(f *refusal) {
 	s.writeHTML(s.w, s.r, p, body)
 }
 
-// labels are the words in a language, and the language that they really are in.
-func (g *Guard) labels(lang string) (templates.Texts, string) {
-	if labels, ok := g.config.Labels[lang]; ok {
-		return labels, lang
-	}
-	return templates.TextsFor(lang), templates.LanguageOf(lang)
-}
-
 func (g *Guard) props(p Problem) templates.ProblemProps {
-	labels, spoken := g.labels(p.Language)
+	labels, ok := g.config.Labels[p.Language]
+	spoken := p.Language
+	if !ok {
+		labels, spoken = templates.TextsFor(p.Language), templates.LanguageOf(p.Language)
+	}
 	return templates.ProblemProps{
 		TextsLang: spoken,
 		Lang:      p.Language, Title: p.Title, Detail: p.Detail, Code: p.Code, Status: p.Status, RequestID: p.RequestID,
@@ -55,11 +51,10 @@ func (g *Guard) render(r *http.Request, p Problem, props templates.ProblemProps)
 	if _, err := templates.PageFrom(r.Context()); err != nil { // a layout may link the kit's assets
 		r = r.WithContext(templates.WithPage(r.Context(), templates.Page{Assets: g.assets}))
 	}
-	props.Inside = wanted(r) == asFragment
 	content := templates.ProblemFragment(props)
 	var whole templ.Component
 	switch {
-	case props.Inside:
+	case wanted(r) == asFragment:
 		whole = content
 	case g.config.ErrorPage != nil:
 		whole = g.config.ErrorPage(r, p, content)
@@ -84,10 +79,6 @@ func (g *Guard) writeHTML(w http.ResponseWriter, r *http.Request, p Problem, bod
 		return
 	}
 	g.head(w, r, p, "text/html; charset=utf-8")
-	if wanted(r) == asFragment { // what was typed stays where it is, and the refusal stands before it; htmx 4 has no "this" here
-		w.Header().Set("HX-Retarget", "closest *")
-		w.Header().Set("HX-Reswap", "beforebegin")
-	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)
 }
@@ -185,7 +176,7 @@ func (s *submission) entries() (entries []templates.Entry, whole bool) {
 		switch {
 		case text.name == tokenField, text.name == requestIDField:
 		case text.noFile:
-			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.NoFile})
+			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.File})
 		case s.isSecret(text.name):
 			entries = append(entries, templates.Entry{Name: text.name, Kind: templates.Secret})
 		case s.ignored[text.name]:
@@ -195,11 +186,7 @@ func (s *submission) entries() (entries []templates.Entry, whole bool) {
 		}
 	}
 	for _, f := range form.files {
-		entry := templates.Entry{Name: f.field, Kind: templates.File, Value: f.name}
-		if s.isSecret(f.field) {
-			entry.Value = ""
-		}
-		entries = append(entries, entry)
+		entries = append(entries, templates.Entry{Name: f.field, Kind: templates.File})
 	}
 	return entries, form.whole
 }

@@ -78,65 +78,19 @@ func (form htmlForm) value(name string) string {
 	return ""
 }
 
-// A browser sends a file input that was left empty as a part without name and content; the page offers a file input again, not a text box. Only a
-// file that was sent is to be chosen again, and is named so that one knows which, unless the route keeps its field secret.
-func TestFilesAreToBeChosenAgain(t *testing.T) {
-	t.Parallel()
-	const again = "A file cannot be kept. Please choose it again."
-	for name, c := range map[string]struct {
-		field, sent string
-		want        string
-	}{
-		"left empty":       {"attachment", "", `<span>attachment</span> <input type="file" name="attachment"`},
-		"sent":             {"attachment", "tea.pdf", "<small>" + again + " (tea.pdf)</small>"},
-		"with its folders": {"attachment", "C:/papers/tea.pdf", "<small>" + again + " (tea.pdf)</small>"},
-		"secret":           {"password_list", "tea.pdf", "<small>" + again + " </small>"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			token := f.token("order.create").Token
-			f.clock.advance(time.Hour)
-			body := "--b\r\nContent-Disposition: form-data; name=\"idempotent_token\"\r\n\r\n" + token +
-				"\r\n--b\r\nContent-Disposition: form-data; name=\"" + c.field + "\"; filename=\"" + c.sent +
-				"\"\r\nContent-Type: application/octet-stream\r\n\r\n\r\n--b--\r\n"
-			r := f.request("/orders", "multipart/form-data; boundary=b", body)
-			asBrowser(r)
-			rec := f.do(f.orderForm(nil), r)
-			f.offered(rec, 409, web.TokenExpired)
-			text := rec.Body.String()
-			if !strings.Contains(text, `<input type="file" name="`+c.field+`"`) || strings.Contains(text, `type="text"`) || !strings.Contains(text, c.want) {
-				t.Errorf("want %q in %s", c.want, text)
-			}
-		})
-	}
-}
-
-// A fragment lands in a page that has its first heading; a page of its own begins with one. Either way what it says takes the focus.
-func TestHeadingsOfARefusal(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]string{"": "<h1>The form has expired</h1>", "true": "<h2>The form has expired</h2>"} {
-		f := newFixture(t)
-		token := f.token("order.create").Token
-		f.clock.advance(time.Hour)
-		r := f.request("/orders", "application/x-www-form-urlencoded", "idempotent_token="+token+"&item=tea")
-		asBrowser(r)
-		r.Header.Set("HX-Request", header)
-		text := f.do(f.orderForm(nil), r).Body.String()
-		for _, part := range []string{want, `role="alert" tabindex="-1" autofocus>`} {
-			if !strings.Contains(text, part) {
-				t.Errorf("HX-Request %q: want %q in %s", header, part, text)
-			}
-		}
-	}
-}
-
-// What a code means is told where nothing has happened: it is no alert.
-func TestExplanationIsNoAlert(t *testing.T) {
+// A browser sends a file input that was left empty as a part without name and content; the page offers a file input again, not a text box.
+func TestEmptyFileInputStaysOne(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	text := f.do(f.guard.Routes(), httptest.NewRequest(http.MethodGet, "/idem/problems/token_used", nil)).Body.String()
-	if !strings.Contains(text, "<h1>Already submitted</h1>") || strings.Contains(text, "alert") || strings.Contains(text, "autofocus") {
+	token := f.token("order.create").Token
+	f.clock.advance(time.Hour)
+	body := "--b\r\nContent-Disposition: form-data; name=\"idempotent_token\"\r\n\r\n" + token +
+		"\r\n--b\r\nContent-Disposition: form-data; name=\"attachment\"; filename=\"\"\r\nContent-Type: application/octet-stream\r\n\r\n\r\n--b--\r\n"
+	r := f.request("/orders", "multipart/form-data; boundary=b", body)
+	asBrowser(r)
+	rec := f.do(f.orderForm(nil), r)
+	f.offered(rec, 409, web.TokenExpired)
+	if text := rec.Body.String(); !strings.Contains(text, `<input type="file" name="attachment"`) || strings.Contains(text, `type="text"`) {
 		t.Errorf("the page is %s", text)
 	}
 }

@@ -62,8 +62,7 @@ func (p *page) finish(rec *recorder) {
 
 // in is the context of components that embed tokens.
 func (p *page) in(ctx context.Context) context.Context {
-	labels, spoken := p.labels(p.texts.language(p.r))
-	return templates.WithPage(ctx, templates.Page{Issuer: p, Assets: p.assets, Lang: spoken, Texts: labels, RequestID: p.current})
+	return templates.WithPage(ctx, templates.Page{Issuer: p, Assets: p.assets, RequestID: p.current})
 }
 
 // Token signs a token for a component; an empty request id becomes a fresh one. It is stored with the page's other tokens.

@@ -8,7 +8,7 @@ import (
 	"github.com/idemkit/idem/js"
 )
 
-// Routes serves the token service, the calls of other services, the browser client, its hooks, the style sheet and the pages that explain codes. It answers by the
+// Routes serves the token service, the calls of other services, the browser client, the style sheet and the pages that explain codes. It answers by the
 // last segments of the path, and so under any prefix that it is mounted at.
 //
 // The calls of other services are consume, extend, complete and fail: JSON in, JSON out, refusals included, with one of Config.ServiceKeys. They belong to the
@@ -16,7 +16,6 @@ import (
 func (g *Guard) Routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last := path.Base(r.URL.Path)
-		asset, isAsset := g.assets.Find(last)
 		switch {
 		case path.Base(path.Dir(r.URL.Path)) == "problems":
 			g.only(w, r, http.MethodGet, func() { g.explain(w, r, last) })
@@ -24,8 +23,10 @@ func (g *Guard) Routes() http.Handler {
 			g.only(w, r, http.MethodPost, func() { g.hand(w, r) })
 		case g.serviceCall(last) != nil:
 			g.only(w, r, http.MethodPost, func() { g.answerService(w, r, g.serviceCall(last)) })
-		case isAsset:
-			g.only(w, r, http.MethodGet, func() { serve(w, r, asset, last) })
+		case last == g.assets.Script.Name, last == g.assets.Script.HashedName:
+			g.only(w, r, http.MethodGet, func() { serve(w, r, g.assets.Script, "text/javascript; charset=utf-8", last) })
+		case last == g.assets.Style.Name, last == g.assets.Style.HashedName:
+			g.only(w, r, http.MethodGet, func() { serve(w, r, g.assets.Style, "text/css; charset=utf-8", last) })
 		default:
 			http.NotFound(w, r)
 		}
@@ -49,11 +50,7 @@ func (g *Guard) only(w http.ResponseWriter, r *http.Request, method string, answ
 }
 
 // serve sends an asset: under its hashed name for ever, under its plain one to be asked again.
-func serve(w http.ResponseWriter, r *http.Request, asset js.Asset, name string) {
-	contentType := "text/javascript; charset=utf-8"
-	if path.Ext(asset.Name) == ".css" {
-		contentType = "text/css; charset=utf-8"
-	}
+func serve(w http.ResponseWriter, r *http.Request, asset js.Asset, contentType, name string) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Etag", asset.ETag)
@@ -83,9 +80,7 @@ func (g *Guard) explain(w http.ResponseWriter, r *http.Request, code string) {
 		writeJSON(w, p)
 		return
 	}
-	props := g.props(p)
-	props.Explains = true
-	body := g.render(r, p, props)
+	body := g.render(r, p, g.props(p))
 	if body == nil {
 		http.NotFound(w, r)
 		return

@@ -223,9 +223,7 @@ func TestAssetCaching(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	page := f.do(f.guard.Forms(http.HandlerFunc(renderHead)), f.request("/", "", "")).Body.String()
-	for name, plain := range map[string]string{
-		"script": "/idem/idem-client.js", "htmx": "/idem/idem-htmx.js", "Turbo": "/idem/idem-turbo.js", "style": "/idem/idem.css",
-	} {
+	for name, plain := range map[string]string{"script": "/idem/idem-client.js", "style": "/idem/idem.css"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			extension := plain[strings.LastIndex(plain, "."):]

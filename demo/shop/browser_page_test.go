@@ -2,11 +2,97 @@ package shop_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/idemkit/idem/internal/testkit"
 )
+
+// look is a window and the colours that its owner likes.
+type look struct {
+	width, height int64
+	scheme        string
+}
+
+func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
+
+func looks() []look {
+	return []look{{390, 844, "light"}, {390, 844, "dark"}, {1280, 800, "light"}, {1280, 800, "dark"}}
+}
+
+// shoot keeps a picture of the page, for people to look at, where DEMO_SHOTS names a folder.
+func shoot(t *testing.T, b testkit.Browser, name string) {
+	t.Helper()
+	folder := os.Getenv("DEMO_SHOTS")
+	if folder == "" {
+		return
+	}
+	must(t, os.WriteFile(filepath.Join(folder, name+".png"), b.Picture(), 0o644))
+}
+
+// Every page fits its window, has its style and its scripts, and its text can be read against what is behind it.
+func TestPagesFit(t *testing.T) {
+	t.Parallel()
+	s := open(t, onSQLite(t))
+	receipt := s.order(s.token(), "", `{"item":"`+strings.Repeat("averylongword", 12)+`","quantity":99}`).Header.Get("Location")
+	for _, l := range looks() {
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			b := testkit.Chromium(t)
+			b.Visit("about:blank")
+			b.Look(l.width, l.height, l.scheme)
+			for name, path := range map[string]string{
+				"index": "/", "form": "/form", "spa": "/spa", "double-click": "/double-click", "receipt": receipt, "missing": "/nothing",
+				"problem": "/idem/problems/payload_mismatch",
+			} {
+				b.Visit(s.url + path)
+				for expression, want := range map[string]bool{
+					`document.documentElement.scrollWidth <= innerWidth`:                                      true,
+					`[...document.styleSheets].every((sheet) => sheet.cssRules.length > 0)`:                   true,
+					`document.styleSheets.length > 0`:                                                         true,
+					`document.querySelector('[src*=idem-client]') === null || window.idem !== undefined`:      true,
+					`matchMedia('(prefers-color-scheme: dark)').matches`:                                      l.scheme == "dark",
+					`[...document.querySelectorAll('button')].every((b) => b.hidden || b.offsetHeight >= 44)`: true,
+				} {
+					if got := testkit.Eval[bool](b, expression); got != want {
+						t.Errorf("%s: %s is %v", name, expression, got)
+					}
+				}
+				if faint := testkit.Eval[string](b, faintTexts); faint != "" {
+					t.Errorf("%s: cannot be read well: %s", name, faint)
+				}
+				shoot(t, b, name+"-"+l.String())
+			}
+		})
+	}
+}
+
+// faintTexts are those with a contrast below 4.5 : 1 (WCAG 2.2, 1.4.3).
+const faintTexts = `(() => {
+  const parse = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = parse(colour).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor;
+      if ((parse(colour)[3] ?? 1) > 0) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll('main *, header *')) {
+    const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join('');
+    if (!text || !element.checkVisibility() || element.closest('noscript')) continue;
+    const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) faint.push(text.slice(0, 30) + ' ' + contrast.toFixed(1));
+  }
+  return faint.join('; ');
+})()`
 
 // A person's double click on the form, with and without the scripts of the page, leads to one order and its receipt.
 func TestDoubleClickOnTheForm(t *testing.T) {
@@ -41,9 +127,7 @@ func TestCorrectedInTheBrowser(t *testing.T) {
 		`document.getElementById('quantity').value`:                            "100",
 		`document.getElementById('item').value`:                                wanted,
 		`document.getElementById('quantity').getAttribute('aria-describedby')`: "quantity-wrong",
-		`document.querySelector('[role=alert] a').textContent`:                 "Quantity must be a whole number from 1 to 99",
-		`document.activeElement.getAttribute('role')`:                          "alert",
-		`document.title`: "Error: Order · idem",
+		`document.querySelector('[role=alert]').textContent`:                   "Nothing was ordered yet. Please look at the fields marked below.",
 	} {
 		if got := testkit.Eval[string](b, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
@@ -70,6 +154,8 @@ func TestBackAndEdit(t *testing.T) {
 	press(t, b, "button.primary")
 	b.Until(`document.querySelector('.idem-problem, .receipt') !== null`)
 	if testkit.Eval[bool](b, `document.querySelector('.idem-problem') !== null`) { // the page came from the browser's cache, spent token and all
+		b.Look(1280, 800, "light")
+		shoot(t, b, "refusal")
 		press(t, b, ".idem-form button")
 		b.Until(`document.querySelector('.receipt') !== null`)
 	}

@@ -23,17 +23,6 @@ type orderForm struct {
 	Ordered  string // the order that was placed just before; empty: none
 }
 
-// title says first that something is wrong: that is what a screen reader says first.
-func (f orderForm) title() string {
-	if f.Failure != "" || len(f.Wrong) > 0 {
-		return "Error: Order"
-	}
-	return "Order"
-}
-
-// labelOf is what a field of the form is called there.
-func labelOf(field string) string { return strings.ToUpper(field[:1]) + field[1:] }
-
 func (s *shop) showForm(w http.ResponseWriter, r *http.Request) {
 	form := orderForm{URL: withDelay(r, "/form", failing(r)), Quantity: "1"}
 	if id := r.URL.Query().Get("ordered"); id != "" {
@@ -74,20 +63,11 @@ func (s *shop) submitForm(w http.ResponseWriter, r *http.Request) {
 		s.page(w, r, status, formPage(s.site, form))
 		return
 	}
-	http.Redirect(w, r, next(r, o), http.StatusSeeOther)
-}
-
-// next is where a submitted form leads, by its field "then".
-func next(r *http.Request, o order) string {
-	switch r.PostForm.Get("then") {
-	case "another":
-		return withDelay(r, "/form", url.Values{"ordered": {o.ID}})
-	case "double-click":
-		if v, own := viewOf(o.Item); own {
-			return v.url()
-		}
+	next := o.URL()
+	if r.PostForm.Get("then") == "another" {
+		next = withDelay(r, "/form", url.Values{"ordered": {o.ID}})
 	}
-	return o.URL()
+	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
 // submitUnguarded is where the unguarded button of /double-click leads without JavaScript.
@@ -105,7 +85,7 @@ func (s *shop) submitUnguarded(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	http.Redirect(w, r, next(r, o), http.StatusSeeOther)
+	http.Redirect(w, r, o.URL(), http.StatusSeeOther)
 }
 
 func readForm(r *http.Request) (order, orderForm, error) {

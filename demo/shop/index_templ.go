@@ -147,7 +147,7 @@ func indexPage(s site, host string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(s, "", "Demos", templ.NopComponent).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(s, "Demos", templ.NopComponent).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -36,14 +36,14 @@ func spaHead(s site) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<script type=\"module\" src=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<script defer src=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templruntime.NewAttributeExpression(assetURL(s.single)).ResolveURL(ctx)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/spa.templ`, Line: 8, Col: 47}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/spa.templ`, Line: 8, Col: 39}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var2)
 		if templ_7745c5c3_Err != nil {
@@ -56,7 +56,7 @@ func spaHead(s site) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templruntime.NewAttributeExpression(s.single.Integrity).Resolve(ctx)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/spa.templ`, Line: 8, Col: 80}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `demo/shop/spa.templ`, Line: 8, Col: 72}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ_7745c5c3_Var3)
 		if templ_7745c5c3_Err != nil {
@@ -159,7 +159,7 @@ func spaPage(s site) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<select id=\"trouble\" name=\"trouble\"><option value=\"?delay=800ms\">Nothing, it is just slow</option> <option value=\"?delay=5s\">It is very slow</option> <option value=\"?fail=500\">First attempt fails: 500</option> <option value=\"?fail=422\">First attempt is refused: 422</option></select>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<select id=\"trouble\" name=\"trouble\"><option value=\"?delay=800ms\">Nothing, it is just slow</option> <option value=\"?delay=5s\">It is very slow</option> <option value=\"?fail=500\">The first attempt fails with 500</option> <option value=\"?fail=422\">The first attempt is refused with 422</option></select>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -169,13 +169,13 @@ func spaPage(s site) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"buttons\"><button class=\"primary\" type=\"submit\">Place order</button> <button type=\"button\" id=\"stop\" hidden>Stop waiting</button> <button type=\"button\" id=\"next\">Start a new order</button></div></form><section class=\"panel\" aria-labelledby=\"happened\"><h2 id=\"happened\">What happened</h2><p class=\"state\"><span class=\"pill\" id=\"pill\" role=\"status\">Nothing sent yet</span></p><div id=\"answer\"></div><p class=\"quiet\">Request id <code id=\"request\">not known yet</code></p><ol class=\"log\" id=\"log\" aria-label=\"Steps, the last one first\" reversed></ol></section></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"buttons\"><button class=\"primary\" type=\"submit\">Place order</button> <button type=\"button\" id=\"stop\" hidden>Stop waiting</button> <button type=\"button\" id=\"next\">Start a new order</button></div></form><section class=\"panel\" aria-labelledby=\"state\"><h2 id=\"state\"><span class=\"pill\" id=\"pill\" role=\"status\">Nothing sent yet</span></h2><div id=\"answer\"></div><p class=\"quiet\">Request id <code id=\"request\">not known yet</code></p><h3>What happened</h3><ol class=\"log\" id=\"log\"></ol></section></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout(s, "/spa", "Single page", spaHead(s)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout(s, "Single page", spaHead(s)).Render(templ.WithChildren(ctx, templ_7745c5c3_Var5), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -14,6 +15,22 @@ func (s *shop) index(w http.ResponseWriter, r *http.Request) {
 
 func (s *shop) spa(w http.ResponseWriter, r *http.Request) {
 	s.page(w, r, http.StatusOK, spaPage(s.site))
+}
+
+// doubleClick names two items that nobody else orders, so that what each button made can be counted.
+func (s *shop) doubleClick(w http.ResponseWriter, r *http.Request) {
+	view := strings.TrimPrefix(newOrderID(), "o-")
+	s.page(w, r, http.StatusOK, doubleClickPage(s.site, "teapot "+view+unguardedTeapot, "teapot "+view+guardedTeapot))
+}
+
+const (
+	unguardedTeapot = " unguarded"
+	guardedTeapot   = " guarded"
+)
+
+// ownTeapot is one of doubleClick's: ordered twice, it is a duplicate. Others may be ordered by anybody as often as they like.
+func ownTeapot(item string) bool {
+	return strings.HasPrefix(item, "teapot ") && (strings.HasSuffix(item, unguardedTeapot) || strings.HasSuffix(item, guardedTeapot))
 }
 
 func (s *shop) receipt(w http.ResponseWriter, r *http.Request) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -18,14 +17,14 @@ type Browser struct {
 	page context.Context
 }
 
-// Chromium starts a browser for the test, with more switches if need be. All loopback traffic; nothing is fetched from elsewhere.
-func Chromium(t testing.TB, more ...chromedp.ExecAllocatorOption) Browser {
+// Chromium starts a browser for the test. All loopback traffic; nothing is fetched from elsewhere.
+func Chromium(t testing.TB) Browser {
 	t.Helper()
 	options := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	options = append(options, chromedp.ExecPath(Binary(t, "chromium", "chromium")), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-back-forward-cache", false), chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), append(options, more...)...)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -98,21 +97,6 @@ func (b Browser) WithoutScripts() {
 	off := emulation.SetScriptExecutionDisabledParams{Value: true}
 	b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled, off)
-		return err
-	}))
-}
-
-// Offline takes the network from the page, or gives it back.
-func (b Browser) Offline(off bool) {
-	b.Helper()
-	state := network.OverrideNetworkStateParams{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
-	all := &network.Conditions{Offline: off, DownloadThroughput: -1, UploadThroughput: -1}
-	b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		rule := network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{all}}
-		if _, err := cdp.Call(ctx, target, network.EmulateNetworkConditionsByRule, rule); err != nil {
-			return err
-		}
-		_, err := cdp.Call(ctx, target, network.OverrideNetworkState, state)
 		return err
 	}))
 }
