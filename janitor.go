@@ -1,9 +1,11 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -61,7 +63,7 @@ const (
 // Run does a round on its schedule until the context ends, whose error it returns. A failed round is observed, and the next one tried. Of all the
 // processes on one ledger one at a time does a round.
 func (j Janitor) Run(ctx context.Context) error {
-	every := orDefault(max(j.Every, 0), DefaultPurgeEvery)
+	every := cmp.Or(max(j.Every, 0), DefaultPurgeEvery)
 	for {
 		pause := time.NewTimer(every*4/5 + rand.N(every*2/5+1))
 		select {
@@ -115,7 +117,7 @@ func (j Janitor) Purge(ctx context.Context) (int, error) {
 // Recover asks the resolvers about claims that outlived their lease, under the next attempt, and returns how many outcomes are known now.
 // One whose resolver cannot say stays as it is.
 func (j Janitor) Recover(ctx context.Context) (int, error) {
-	return j.each(ctx, Query{State: Processing, Types: keys(j.Resolvers)}, func(call Call, businessType string) (Call, Work) {
+	return j.each(ctx, Query{State: Processing, Types: slices.Sorted(maps.Keys(j.Resolvers))}, func(call Call, businessType string) (Call, Work) {
 		call.Resolve = j.Resolvers[businessType]
 		return call, func(context.Context) Ending { return Ending{State: Failed, Reason: "not done, says the resolver"} }
 	})
@@ -123,7 +125,7 @@ func (j Janitor) Recover(ctx context.Context) (int, error) {
 
 // Compensate runs the compensations of failed records, under the next attempt, and returns how many are ended.
 func (j Janitor) Compensate(ctx context.Context) (int, error) {
-	q := Query{State: Failed, Types: keys(j.Compensations), Quiet: orDefault(j.CompensateAfter, DefaultCompensateAfter)}
+	q := Query{State: Failed, Types: slices.Sorted(maps.Keys(j.Compensations)), Quiet: cmp.Or(j.CompensateAfter, DefaultCompensateAfter)}
 	return j.each(ctx, q, func(call Call, businessType string) (Call, Work) { return call, j.Compensations[businessType] })
 }
 
@@ -180,7 +182,7 @@ func (j Janitor) call(r Record, businessType string) Call {
 	return Call{
 		Request: Request{
 			Key: r.Key, Subject: r.Subject, RequestID: r.RequestID, Lease: DefaultLease,
-			Retention: max(orDefault(j.Retentions[businessType], DefaultRetention), DefaultLease),
+			Retention: max(cmp.Or(j.Retentions[businessType], DefaultRetention), DefaultLease),
 		},
 		Limit: DefaultLimit,
 	}
@@ -191,13 +193,4 @@ func (j Janitor) batch() int {
 		return DefaultPurgeBatch
 	}
 	return j.Batch
-}
-
-func keys[V any](m map[string]V) []string {
-	all := make([]string, 0, len(m))
-	for name := range m {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -1,6 +1,7 @@
 package idem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,8 +54,8 @@ type Held struct {
 //
 // The lock keeps two workers apart for speed and order. Correctness is the fence's: see Held.Fence.
 func Lock(ctx context.Context, store Store, key Key, o LockOptions) (context.Context, *Held, error) {
-	o.Lease = orDefault(o.Lease, DefaultLease)
-	o.Longest = orDefault(o.Longest, DefaultLongest)
+	o.Lease = cmp.Or(o.Lease, DefaultLease)
+	o.Longest = cmp.Or(o.Longest, DefaultLongest)
 	if store == nil || o.Longest < 0 {
 		return ctx, nil, fmt.Errorf("%w: a lock needs a store, and a longest time that is not negative", ErrInvalid)
 	}
@@ -172,11 +173,4 @@ func (h *Held) Release(ctx context.Context) error {
 func apart(kind string, key Key) Key {
 	key.Type = kind + "/" + key.Type
 	return key
-}
-
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return d
 }

@@ -135,7 +135,7 @@ func (a *attempt) exhausted(ctx context.Context) error {
 }
 
 // reason is for the ledger, which keeps the one there is where the handler did not run.
-func (a *attempt) reason() string { return clip(cmp.Or(a.last, a.failure.Error()), maxError) }
+func (a *attempt) reason() string { return oneLine(cmp.Or(a.last, a.failure.Error())) }
 
 // handle calls the handler.
 func (a *attempt) handle(ctx, caller context.Context) (err error) {

@@ -14,9 +14,6 @@ const (
 	HeaderID       = "Idempotent-Id"       // the message's id, where the broker gives the dead letter one of its own
 )
 
-// maxError bounds the text of HeaderError: brokers bound their headers, too.
-const maxError = 1000
-
 // Message is one delivery.
 type Message struct {
 	ID      string            // the broker's or the producer's id; may be empty, and need not be unique: see KeyFunc
@@ -35,7 +32,7 @@ func (m Message) Dead(v Verdict) Message {
 	headers[HeaderConsumer] = v.Consumer
 	headers[HeaderAttempt] = strconv.Itoa(v.Attempt)
 	if v.Err != nil {
-		headers[HeaderError] = clip(v.Err.Error(), maxError)
+		headers[HeaderError] = oneLine(v.Err.Error())
 	}
 	if m.Source != "" {
 		headers[HeaderSource] = m.Source

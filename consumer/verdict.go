@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/idemkit/idem"
 )
 
 // Action is what the broker is to do with a message.
@@ -57,11 +59,7 @@ var (
 	ErrExhausted = errors.New("consumer: all attempts are used up")
 )
 
-// clip cuts a text to at most n bytes of whole, printable UTF-8: brokers and ledgers take neither NUL nor half a rune.
-func clip(s string, n int) string {
-	s = strings.NewReplacer("\x00", "\uFFFD", "\r\n", "; ", "\n", "; ").Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
+// oneLine is idem.Reason on one line: the text goes into headers.
+func oneLine(text string) string {
+	return idem.Reason(strings.NewReplacer("\r\n", "; ", "\n", "; ").Replace(text))
 }

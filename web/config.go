@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,25 +98,17 @@ const (
 	DefaultResponseLimit   = 256 << 10
 )
 
-func orElse[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
-}
-
 func (c Config) withDefaults() Config {
-	c.Prefix = orElse(c.Prefix, DefaultPrefix)
-	c.RequestIDHeader = http.CanonicalHeaderKey(orElse(c.RequestIDHeader, DefaultRequestIDHeader))
-	c.Lease = orElse(c.Lease, idem.DefaultLease)
-	c.Wait = max(orElse(c.Wait, idem.DefaultWait), 0)
-	c.Limit = orElse(c.Limit, idem.DefaultLimit)
-	c.Retention = orElse(c.Retention, idem.DefaultRetention)
-	c.ResultRetention = orElse(c.ResultRetention, idem.DefaultResultRetention)
-	c.BodyLimit = orElse(c.BodyLimit, DefaultBodyLimit)
-	c.ResponseLimit = orElse(c.ResponseLimit, DefaultResponseLimit)
-	c.Logger = orElse(c.Logger, slog.Default())
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.RequestIDHeader = http.CanonicalHeaderKey(cmp.Or(c.RequestIDHeader, DefaultRequestIDHeader))
+	c.Lease = cmp.Or(c.Lease, idem.DefaultLease)
+	c.Wait = max(cmp.Or(c.Wait, idem.DefaultWait), 0)
+	c.Limit = cmp.Or(c.Limit, idem.DefaultLimit)
+	c.Retention = cmp.Or(c.Retention, idem.DefaultRetention)
+	c.ResultRetention = cmp.Or(c.ResultRetention, idem.DefaultResultRetention)
+	c.BodyLimit = cmp.Or(c.BodyLimit, DefaultBodyLimit)
+	c.ResponseLimit = cmp.Or(c.ResponseLimit, DefaultResponseLimit)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
 

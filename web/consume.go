@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -154,5 +155,5 @@ func told(r idem.Result) response {
 	if headers == nil {
 		headers = [][2]string{}
 	}
-	return response{orElse(r.Status, http.StatusOK), headers, base64.StdEncoding.EncodeToString(r.Body)}
+	return response{cmp.Or(r.Status, http.StatusOK), headers, base64.StdEncoding.EncodeToString(r.Body)}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func bodyAllowed(status int) bool {
 
 // replay sends the first answer again. An outer middleware's lines of the same name give way, save cookies.
 func replay(w http.ResponseWriter, result idem.Result) {
-	result.Status = orElse(result.Status, http.StatusOK) // recorded outside HTTP, or told by a resolver
+	result.Status = cmp.Or(result.Status, http.StatusOK) // recorded outside HTTP, or told by a resolver
 	header := w.Header()
 	seen := map[string]bool{}
 	for _, line := range result.Header {

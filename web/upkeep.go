@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -105,7 +106,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	every := orElse(g.config.PurgeEvery, idem.DefaultPurgeEvery)
+	every := cmp.Or(g.config.PurgeEvery, idem.DefaultPurgeEvery)
 	for {
 		pause := time.NewTimer(every*4/5 + rand.N(every*2/5+1)) // processes that start together are not to ask together
 		select {

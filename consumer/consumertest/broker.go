@@ -60,10 +60,7 @@ func lostAck(f *fixture) {
 
 func cutConnections(f *fixture) {
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 2)
+	f.start(f.consumer(points, handled.handle), 2)
 	for round := range 3 {
 		for i := range 5 {
 			f.publish(message(5*round + i))
@@ -78,10 +75,7 @@ func cutConnections(f *fixture) {
 // opik#5525: a consumer whose stream had gone asked for it in vain for ever.
 func deleted(f *fixture) {
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	f.publish(message(0))
 	f.drained(points)
 	f.Delete(f, points)

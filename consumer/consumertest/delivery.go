@@ -28,10 +28,7 @@ func deliveryChecks() []check {
 
 func handledOnce(f *fixture) {
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	const n = 20
 	f.publishMany(n)
 	f.until("all handled", func() bool { return handled.messages() == n })
@@ -52,10 +49,7 @@ func (f *fixture) once(handled *calls, n int) {
 
 func wholeMessage(f *fixture) {
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	want := message(7)
 	want.Body = bytes.Repeat([]byte{0, 1, 2, 0xff, '\n', '{'}, 10_000)
 	f.publish(want)
@@ -82,10 +76,7 @@ func wholeMessage(f *fixture) {
 
 func publishedTwice(f *fixture) {
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 2)
+	f.start(f.consumer(points, handled.handle), 2)
 	f.publish(message(0))
 	f.publish(message(0))
 	f.until("the second one replayed", func() bool {
@@ -98,14 +89,8 @@ func publishedTwice(f *fixture) {
 // MassTransit#3543: an inbox key without the consumer's name.
 func twoConsumers(f *fixture) {
 	var byPoints, byMail calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		byPoints.add(ctx, m)
-		return nil
-	}), 1)
-	f.start(f.consumer(mail, func(ctx context.Context, m consumer.Message) error {
-		byMail.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, byPoints.handle), 1)
+	f.start(f.consumer(mail, byMail.handle), 1)
 	f.publishMany(5)
 	f.until("both handled all", func() bool { return byPoints.messages() == 5 && byMail.messages() == 5 })
 	f.drained(points)
@@ -117,10 +102,7 @@ func twoConsumers(f *fixture) {
 func publishedBefore(f *fixture) {
 	f.publishMany(5)
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	f.until("all handled", func() bool { return handled.messages() == 5 })
 	f.drained(points)
 }
@@ -154,10 +136,7 @@ func concurrently(f *fixture) {
 func twoProcesses(f *fixture) {
 	var handled calls
 	for range 2 {
-		f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-			handled.add(ctx, m)
-			return nil
-		}), 2)
+		f.start(f.consumer(points, handled.handle), 2)
 	}
 	const n = 40
 	f.publishMany(n)
@@ -198,10 +177,7 @@ func busyElsewhere(f *fixture) {
 		f.Fatal(answer.Outcome, err)
 	}
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	f.publish(m)
 	f.until("refused", func() bool {
 		return f.events.count(func(e consumer.Event) bool { return e.Action == consumer.Retry && !e.Counted }) > 0

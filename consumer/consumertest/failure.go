@@ -101,10 +101,7 @@ func ledgerAway(f *fixture) {
 	ledger.away.Store(true)
 	f.Ledger = ledger
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}, consumer.Attempts(2)), 1)
+	f.start(f.consumer(points, handled.handle, consumer.Attempts(2)), 1)
 	f.publish(message(0))
 	f.until("refused more often than there are attempts", func() bool {
 		return f.events.count(func(e consumer.Event) bool {

@@ -22,10 +22,7 @@ func killedProcess(f *fixture) {
 	f.publish(message(0))
 	f.Crash(f, points)
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}), 1)
+	f.start(f.consumer(points, handled.handle), 1)
 	f.until("handled", func() bool { return handled.messages() == 1 })
 	f.drained(points)
 	f.once(&handled, 1)
@@ -40,10 +37,7 @@ func killerMessage(f *fixture) {
 	f.Crash(f, points)
 	f.Crash(f, points)
 	var handled calls
-	f.start(f.consumer(points, func(ctx context.Context, m consumer.Message) error {
-		handled.add(ctx, m)
-		return nil
-	}, consumer.Attempts(2)), 1)
+	f.start(f.consumer(points, handled.handle, consumer.Attempts(2)), 1)
 	letter := f.dead(1)[0]
 	f.drained(points)
 	if handled.messages() != 0 {

@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -58,13 +59,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Concurrency, 1)
-	setDefault(&c.Resting, 1000)
-	setDefault(&c.MinIdle, idem.DefaultLease)
-	setDefault(&c.Block, time.Second)
+	c.Concurrency = cmp.Or(c.Concurrency, 1)
+	c.Resting = cmp.Or(c.Resting, 1000)
+	c.MinIdle = cmp.Or(c.MinIdle, idem.DefaultLease)
+	c.Block = cmp.Or(c.Block, time.Second)
 	c.Block = min(c.Block, c.MinIdle/3)
-	setDefault(&c.Reconnect, 2*time.Second)
-	setDefault(&c.Logger, slog.Default())
+	c.Reconnect = cmp.Or(c.Reconnect, 2*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Decode == nil {
 		c.Decode = decode
 	}
@@ -73,16 +74,9 @@ func (c Config) withDefaults() Config {
 
 // named fills in what depends on the consumer's name.
 func (c Config) named(name string) Config {
-	setDefault(&c.Group, name)
-	setDefault(&c.Dead, deadStream(c.Stream, c.Group))
+	c.Group = cmp.Or(c.Group, name)
+	c.Dead = cmp.Or(c.Dead, deadStream(c.Stream, c.Group))
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // deadStream lies in the slot of the stream: Redis hashes what stands between the first braces, if it is not empty.

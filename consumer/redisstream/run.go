@@ -1,6 +1,7 @@
 package redisstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -38,7 +39,7 @@ func newRun(ctx context.Context, a *Adapter, c *consumer.Consumer) *run {
 		hands: make(chan struct{}, a.config.Concurrency), lives: make(chan struct{}, a.config.Concurrency+a.config.Resting),
 	}
 	r.config = r.config.named(c.Name())
-	setDefault(&r.config.Grace, c.Limit())
+	r.config.Grace = cmp.Or(r.config.Grace, c.Limit())
 	r.work, r.expire = context.WithCancel(context.WithoutCancel(ctx))
 	return r
 }

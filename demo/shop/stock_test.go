@@ -58,20 +58,27 @@ func TestStockChangedTogether(t *testing.T) {
 	})
 }
 
+// late changes a stock by ten for as long as the delay says, and returns once that has begun.
+func (s *site) late(sku, delay string) <-chan answer {
+	s.Helper()
+	late := make(chan answer, 1)
+	r := s.request(http.MethodPost, "/api/stock?delay="+delay, changing(sku, 10))
+	before := s.fence(sku)
+	go func() {
+		a, _ := s.try(r)
+		late <- a
+	}()
+	testkit.Eventually(s.T, 10*time.Second, "the first one has shown its number", func() bool { return s.fence(sku) > before })
+	return late
+}
+
 // The store forgets the lock while its holder works: another one takes it, and the first one's write is refused.
 func TestStockIsFenced(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(s *site) {
 		sku := item()
 		s.want(s.post("/api/stock", changing(sku, 1)), http.StatusOK)
-		late := make(chan answer, 1)
-		r := s.request(http.MethodPost, "/api/stock?delay=300ms", changing(sku, 10))
-		before := s.fence(sku)
-		go func() {
-			a, _ := s.try(r)
-			late <- a
-		}()
-		testkit.Eventually(s.T, 10*time.Second, "the first one has shown its number", func() bool { return s.fence(sku) > before })
+		late := s.late(sku, "300ms")
 		s.parts.forget()
 		s.want(s.post("/api/stock", changing(sku, 100)), http.StatusOK)
 		a := <-late
@@ -91,14 +98,7 @@ func TestStockLosesItsLock(t *testing.T) {
 	eachBackend(t, func(s *site) {
 		sku := item()
 		s.want(s.post("/api/stock", changing(sku, 1)), http.StatusOK)
-		late := make(chan answer, 1)
-		r := s.request(http.MethodPost, "/api/stock?delay=20s", changing(sku, 10))
-		before := s.fence(sku)
-		go func() {
-			a, _ := s.try(r)
-			late <- a
-		}()
-		testkit.Eventually(s.T, 10*time.Second, "the first one has shown its number", func() bool { return s.fence(sku) > before })
+		late := s.late(sku, "20s")
 		s.parts.forget()
 		a := <-late
 		s.want(a, http.StatusConflict)

@@ -3,7 +3,6 @@ package testkit
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -19,18 +18,17 @@ import (
 
 // PostgresInstance is a private server on a free loopback port, in a temporary folder.
 type PostgresInstance struct {
-	folder, binaries string
-	port             int
-	settings         []string
-	supervisor       *exec.Cmd
-	hold             io.WriteCloser
+	supervised
+	binaries string
+	port     int
+	settings []string
 }
 
 // PostgresServer starts a server for one test, which may stop and restart it. Settings are "name=value".
 func PostgresServer(t testing.TB, settings ...string) *PostgresInstance {
 	t.Helper()
 	server := newPostgres(t, settings...)
-	t.Cleanup(func() { server.end(t, "remove") })
+	t.Cleanup(func() { server.end("remove") })
 	return server
 }
 
@@ -44,7 +42,7 @@ func newPostgres(t testing.TB, settings ...string) *PostgresInstance {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &PostgresInstance{folder: folder, binaries: filepath.Dir(initdb), port: FreePort(t), settings: settings}
+	server := &PostgresInstance{supervised: supervised{folder: folder}, binaries: filepath.Dir(initdb), port: FreePort(t), settings: settings}
 	if attributes := server.attributes(t); attributes.Credential != nil {
 		if err := os.Chown(folder, int(attributes.Credential.Uid), int(attributes.Credential.Gid)); err != nil {
 			t.Fatal(err)
@@ -98,14 +96,7 @@ func (s *PostgresInstance) Start(t testing.TB) {
 	}
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", arguments...) // it may outlive the test that starts it
 	cmd.SysProcAttr, cmd.Dir = s.attributes(t), s.folder
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.supervisor, s.hold = cmd, hold
+	s.begin(t, cmd)
 	s.await(t)
 }
 
@@ -134,25 +125,8 @@ func (s *PostgresInstance) await(t testing.TB) {
 // Stop ends the server at once, as a crash would. Its data stay.
 func (s *PostgresInstance) Stop(t testing.TB) {
 	t.Helper()
-	s.end(t, "keep")
+	s.end("keep")
 }
-
-// Running reports whether the server was started and not stopped.
-func (s *PostgresInstance) Running() bool { return s.supervisor != nil }
 
 // Addr is the server's "host:port", the same after a restart.
 func (s *PostgresInstance) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-func (s *PostgresInstance) end(t testing.TB, word string) {
-	t.Helper()
-	if s.supervisor == nil {
-		if word != "keep" {
-			_ = os.RemoveAll(s.folder)
-		}
-		return
-	}
-	_, _ = io.WriteString(s.hold, word+"\n")
-	_ = s.hold.Close()
-	_ = s.supervisor.Wait()
-	s.supervisor = nil
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,10 +19,9 @@ import (
 
 // RabbitMQInstance is a private broker on free loopback ports, in a temporary folder, with an epmd of its own.
 type RabbitMQInstance struct {
-	folder, program, epmd        string
+	supervised
+	program, epmd                string
 	port, management, dist, name int // the ports of AMQP, of the management API, of Erlang's distribution and of epmd
-	supervisor                   *exec.Cmd
-	hold                         io.WriteCloser
 }
 
 // PrivateRabbitMQ starts a broker for one test, which may kill and start it again on the same data. It is up in about seven seconds: tests that
@@ -48,7 +46,7 @@ func newRabbitMQ(t testing.TB) *RabbitMQInstance {
 		t.Fatal(err)
 	}
 	server := &RabbitMQInstance{
-		folder: folder, program: programs[len(programs)-1], epmd: epmd,
+		supervised: supervised{folder: folder}, program: programs[len(programs)-1], epmd: epmd,
 		port: FreePort(t), management: FreePort(t), dist: FreePort(t), name: FreePort(t),
 	}
 	server.write(t, "enabled_plugins", "[rabbitmq_management].\n")
@@ -116,14 +114,7 @@ func (s *RabbitMQInstance) Start(t testing.TB) {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", superviseRabbitMQ, "supervise", s.folder, s.epmd, s.program) // it may outlive the test that starts it
 	cmd.SysProcAttr, cmd.Dir, cmd.Env = &syscall.SysProcAttr{Setpgid: true}, s.folder, s.environment()
-	hold, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.supervisor, s.hold = cmd, hold
+	s.begin(t, cmd)
 	s.await(t)
 }
 
@@ -177,21 +168,5 @@ func (s *RabbitMQInstance) written() bool {
 	return true
 }
 
-// Running reports whether the broker was started and not killed.
-func (s *RabbitMQInstance) Running() bool { return s.supervisor != nil }
-
 // Addr is the broker's "host:port", the same after a restart.
 func (s *RabbitMQInstance) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
-func (s *RabbitMQInstance) end(word string) {
-	if s.supervisor == nil {
-		if word != "keep" {
-			_ = os.RemoveAll(s.folder)
-		}
-		return
-	}
-	_, _ = io.WriteString(s.hold, word+"\n")
-	_ = s.hold.Close()
-	_ = s.supervisor.Wait()
-	s.supervisor = nil
-}

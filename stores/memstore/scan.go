@@ -2,6 +2,8 @@ package memstore
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/idemkit/idem"
 )
@@ -26,11 +28,7 @@ func (s *Store) Scan(ctx context.Context, visit func(r idem.Record, ledger strin
 func (s *Store) keys() []idem.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := make([]idem.Key, 0, len(s.records.rows))
-	for key := range s.records.rows {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(s.records.rows))
 }
 
 // peek is the record with its result's status alone; nil where it is gone.
